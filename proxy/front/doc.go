@@ -1,0 +1,2 @@
+// Package front is the MCP server that a client sees.
+package front
