@@ -1,0 +1,2 @@
+// Package tlog holds the strict C2SP formats of a transparency log.
+package tlog
