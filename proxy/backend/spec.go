@@ -1,0 +1,104 @@
+package backend
+
+import (
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"toolguardian/proxy/wire"
+)
+
+// Protocol revisions that a backend may speak over stdio.
+const (
+	Stateless   = "2026-07-28"
+	latestState = "2025-11-25"
+	oldestState = "2024-11-05"
+)
+
+// Spec says how to run a backend. The zero value of each limit has a default.
+type Spec struct {
+	Name    string
+	Command string   // looked up in Env's PATH unless it holds a separator
+	Args    []string // already expanded
+	Env     []string // complete: nothing is added
+	Dir     string   // empty: the router's
+
+	// Protocol forces a revision; empty finds it out.
+	Protocol string
+
+	StartTimeout  time.Duration // process, handshake and catalogue; 90 s
+	CallTimeout   time.Duration // restarted by progress, at most ten times; 120 s
+	MaxConcurrent int           // calls in flight; 0 is no limit
+}
+
+// ClientInfo is how the router names itself to a backend.
+type ClientInfo struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Verdicts remembers which revision a command speaks, so that the next start
+// need not find out again. It is called from several goroutines.
+type Verdicts interface {
+	Load(key string) (protocol string, ok bool)
+	Store(key, protocol string)
+	Drop(key string)
+}
+
+// Options are what a backend needs of its surroundings.
+type Options struct {
+	Client     ClientInfo
+	Supervisor *Supervisor // required
+	Verdicts   Verdicts    // nil: nothing is remembered
+
+	// OnCatalogue is called after the tools were read, at first and again, and
+	// OnState after the state changed. Both come from the backend's own
+	// goroutine and must not call Close.
+	OnCatalogue func(*Backend)
+	OnState     func(*Backend)
+
+	Logger *slog.Logger     // nil: silent
+	Now    func() time.Time // nil: time.Now
+}
+
+// State is what a catalogue shows of a backend.
+type State string
+
+// The states, as users read them.
+const (
+	Starting     State = "STARTING"
+	Up           State = "UP"
+	Down         State = "DOWN"
+	Unknown      State = "UNKNOWN" // it never came up
+	AuthRequired State = "AUTH_REQUIRED"
+	Unsupported  State = "UNSUPPORTED"
+)
+
+// Status is a snapshot.
+type Status struct {
+	State      State
+	Err        error    // why it is not UP
+	StderrTail []string // last lines of the newest process, oldest first
+	Noise      int      // stdout lines of the newest process that were no message
+	Stray      int      // messages that belonged to nothing: late or unknown replies
+	Respawns   int
+	PID        int
+	Protocol   string
+	ServerInfo json.RawMessage // as announced; nil when it was not
+	Flags      []string        // oddities to show: one sentence each
+}
+
+// Observer hears of a call while it runs. Its functions come from the
+// backend's reading goroutine and must return at once; nil ones are skipped.
+type Observer struct {
+	Progress func(params json.RawMessage) // token as the backend knows it
+	Log      func(params json.RawMessage)
+	Sent     func() // the whole request was handed to the backend
+}
+
+// Reply is what the backend answered: Result as it came, or Err. Both are set
+// for a result that cannot be passed on as it is, such as input_required.
+type Reply struct {
+	Result json.RawMessage
+	Err    *wire.Error
+}
