@@ -1,0 +1,222 @@
+package catalogue
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// State is a backend's, in the words a model reads.
+type State string
+
+const (
+	Starting     State = "STARTING"
+	Up           State = "UP"
+	Down         State = "DOWN"
+	Unknown      State = "UNKNOWN"
+	AuthRequired State = "AUTH_REQUIRED"
+	Unsupported  State = "UNSUPPORTED"
+)
+
+// Tools are one server's definitions, read once.
+type Tools struct {
+	list  []Tool
+	index map[string]int
+	flags []string
+}
+
+// ReadTools reads raw definitions. One that cannot be called or whose name
+// was there before is left out and told in the flags; the others stand.
+func ReadTools(server string, raw []json.RawMessage) *Tools {
+	t := &Tools{index: make(map[string]int, len(raw))}
+	for i, r := range raw {
+		tool, err := ParseTool(server, r)
+		if err != nil {
+			t.flags = append(t.flags, fmt.Sprintf("definition %d left out: %v", i+1, err))
+			continue
+		}
+		if _, twice := t.index[tool.Name]; twice {
+			t.flags = append(t.flags, fmt.Sprintf("definition %d left out: %q is there already", i+1, tool.Name))
+			continue
+		}
+		t.index[tool.Name] = len(t.list)
+		t.list = append(t.list, tool)
+	}
+	return t
+}
+
+// Server is one backend as it stands now.
+type Server struct {
+	Name   string
+	State  State
+	Err    string   // why it is not up
+	Stderr []string // its last lines
+	Flags  []string // what is odd about its list
+	Tools  *Tools   // nil: none were read
+}
+
+// Options shape what a Catalogue says.
+type Options struct {
+	Visible   func(Tool) bool // nil: every tool
+	DescWords int             // words of a description in a line; 0: 12
+	MaxChars  int             // of one server's block in a list; 0: no bound
+}
+
+// Catalogue is an immutable view over servers. It is safe for concurrent use.
+type Catalogue struct {
+	servers []listing // in the order of the configuration
+	o       Options
+	index   func() *index
+}
+
+type listing struct {
+	Server
+	tools []Tool // visible ones, in the backend's order
+}
+
+// New looks at servers through the filter.
+func New(servers []Server, o Options) *Catalogue {
+	if o.DescWords <= 0 {
+		o.DescWords = scoredWords
+	}
+	c := &Catalogue{o: o}
+	for _, s := range servers {
+		l := listing{Server: s}
+		if s.Tools != nil {
+			l.Flags = append(append([]string{}, s.Flags...), s.Tools.flags...)
+			l.tools = visible(s.Tools.list, o.Visible)
+		}
+		c.servers = append(c.servers, l)
+	}
+	c.index = sync.OnceValue(c.buildIndex)
+	return c
+}
+
+func visible(all []Tool, keep func(Tool) bool) []Tool {
+	if keep == nil {
+		return all
+	}
+	var out []Tool
+	for _, t := range all {
+		if keep(t) {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+func (c *Catalogue) server(name string) (*listing, bool) {
+	for i := range c.servers {
+		if c.servers[i].Name == name {
+			return &c.servers[i], true
+		}
+	}
+	return nil, false
+}
+
+// names are those of the servers, in order.
+func (c *Catalogue) names() []string {
+	out := make([]string, len(c.servers))
+	for i, s := range c.servers {
+		out[i] = s.Name
+	}
+	return out
+}
+
+// Lookup finds a tool by its exact names, hidden or not: the caller judges it
+// before it says anything about it.
+func (c *Catalogue) Lookup(server, tool string) (Tool, bool) {
+	l, ok := c.server(server)
+	if !ok || l.Tools == nil {
+		return Tool{}, false
+	}
+	i, ok := l.Tools.index[tool]
+	if !ok {
+		return Tool{}, false
+	}
+	return l.Tools.list[i], true
+}
+
+// Missing is the error of a name that leads nowhere. Its text names what
+// would; Next says what to do.
+type Missing struct{ text, Next string }
+
+func (m *Missing) Error() string { return m.text }
+
+// Find is nil where the server is known, else a *Missing.
+func (c *Catalogue) Find(server string) error {
+	if _, ok := c.server(server); ok {
+		return nil
+	}
+	m := &Missing{text: fmt.Sprintf("there is no server %q", server), Next: "use one of the server names above."}
+	if server == "" {
+		m.text = "server is missing"
+	}
+	if near := nearest(server, c.names(), 1); len(near) == 1 {
+		m.text += fmt.Sprintf("; the nearest is %q", near[0])
+	}
+	m.text += "; servers: " + c.serverNames() + "."
+	return m
+}
+
+func (c *Catalogue) serverNames() string {
+	if len(c.servers) == 0 {
+		return "none are configured"
+	}
+	return strings.Join(c.names(), ", ")
+}
+
+// FindTool finds a visible tool. The error is a *Missing that names the
+// nearest right ones, or tells the state of a server that is not up.
+func (c *Catalogue) FindTool(server, tool string) (Tool, error) {
+	if err := c.Find(server); err != nil {
+		return Tool{}, err
+	}
+	l, _ := c.server(server)
+	for _, t := range l.tools {
+		if t.Name == tool {
+			return t, nil
+		}
+	}
+	if l.State != Up && len(l.tools) == 0 {
+		return Tool{}, &Missing{text: l.trouble(), Next: trouble}
+	}
+	return Tool{}, c.noSuchTool(l, tool)
+}
+
+const trouble = "tell the user what the server said, or use another server; its tools cannot be called now."
+
+func (c *Catalogue) noSuchTool(l *listing, tool string) error {
+	names := make([]string, len(l.tools))
+	for i, t := range l.tools {
+		names[i] = t.Name
+	}
+	m := &Missing{
+		text: fmt.Sprintf("server %s has no tool %q", l.Name, tool),
+		Next: "use list_capabilities with server " + l.Name + " to see its tools.",
+	}
+	if tool == "" {
+		m.text = "tool is missing"
+	}
+	if near := nearest(strings.TrimPrefix(tool, l.Name+"."), names, 3); len(near) > 0 {
+		m.text += "; the nearest: " + strings.Join(near, ", ")
+		m.Next = fmt.Sprintf("use server %s, tool %s, or list_capabilities with server %s.", l.Name, near[0], l.Name)
+	} else if others := c.elsewhere(tool); len(others) > 0 {
+		m.text += "; it is at " + strings.Join(others, ", ")
+	}
+	m.text += "."
+	return m
+}
+
+// elsewhere names the servers that have a visible tool of that exact name.
+func (c *Catalogue) elsewhere(tool string) (out []string) {
+	for _, l := range c.servers {
+		for _, t := range l.tools {
+			if t.Name == tool {
+				out = append(out, "server "+l.Name)
+			}
+		}
+	}
+	return out
+}
