@@ -1,0 +1,2 @@
+// Package chain keeps one append-only chain of signed receipts on one host.
+package chain
