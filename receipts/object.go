@@ -84,13 +84,17 @@ func closed(b []byte, end byte) []byte {
 	return append(b, end)
 }
 
-// changes writes at most maxChanges entries and at most maxChangesBytes of
-// them; more counts what was left out.
+// changes writes at most maxChanges entries and maxChangesBytes; more counts
+// what was left out.
 func (o *object) changes(all []string) {
 	o.list("changes")
-	start, n := len(o.b), 0
-	for ; n < min(len(all), maxChanges) && len(o.b)-start < maxChangesBytes; n++ {
-		o.b = append(appendString(o.b, o.shorten("changes."+strconv.Itoa(n), all[n])), ',')
+	n, room := 0, maxChangesBytes
+	for ; n < min(len(all), maxChanges); n++ {
+		entry := appendString(nil, o.shorten("changes."+strconv.Itoa(n), all[n]))
+		if room -= len(entry); room < 0 {
+			break
+		}
+		o.b = append(append(o.b, entry...), ',')
 	}
 	o.endList()
 	if n < len(all) {

@@ -104,10 +104,11 @@ type Old struct {
 	Root   [32]byte
 }
 
-// maxChanges and maxChangesBytes keep an outcome inside MaxLine.
+// maxChanges and maxChangesBytes (encoded) keep an outcome inside MaxLine even
+// where every other string is of 128 bytes that all need escaping.
 const (
 	maxChanges      = 64
-	maxChangesBytes = 4096
+	maxChangesBytes = 2048
 )
 
 func newReceipt(c Common, k Kind, fields []Committed, own func(*object)) Receipt {
@@ -326,7 +327,6 @@ func NewStamped(c Common, commitment [32]byte) Receipt {
 // wall writes a wall clock reading: RFC 3339, UTC, nine digits.
 func wall(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000000Z") }
 
-// errKind and friends are the faults a constructor's caller made.
 var errRange = errors.New("number outside ±(2^53−1)")
 
 func notOneOf(member, v string, allowed []string) error {
