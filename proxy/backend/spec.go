@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"cmp"
 	"encoding/json"
 	"log/slog"
 	"time"
@@ -27,8 +28,17 @@ type Spec struct {
 	Protocol string
 
 	StartTimeout  time.Duration // process, handshake and catalogue; 90 s
+	Silence       time.Duration // of initialize, before a fresh process is asked the stateless way; 20 s
 	CallTimeout   time.Duration // restarted by progress, at most ten times; 120 s
 	MaxConcurrent int           // calls in flight; 0 is no limit
+}
+
+// withDefaults fills the limits in.
+func (s Spec) withDefaults() Spec {
+	s.StartTimeout = cmp.Or(s.StartTimeout, 90*time.Second)
+	s.Silence = cmp.Or(s.Silence, 20*time.Second)
+	s.CallTimeout = cmp.Or(s.CallTimeout, 120*time.Second)
+	return s
 }
 
 // ClientInfo is how the router names itself to a backend.
@@ -51,15 +61,40 @@ type Options struct {
 	Supervisor *Supervisor // required
 	Verdicts   Verdicts    // nil: nothing is remembered
 
-	// OnCatalogue is called after the tools were read, at first and again, and
-	// OnState after the state changed. Both come from the backend's own
-	// goroutine and must not call Close.
+	// OnCatalogue is called after the tools were read: before the state becomes
+	// UP, and after a change. OnState is called after the state changed. Both
+	// come from the backend's own goroutine and must not call Close.
 	OnCatalogue func(*Backend)
 	OnState     func(*Backend)
 
 	Logger *slog.Logger     // nil: silent
 	Now    func() time.Time // nil: time.Now
 }
+
+func (o Options) withDefaults() Options {
+	if o.Verdicts == nil {
+		o.Verdicts = forgetful{}
+	}
+	if o.OnCatalogue == nil {
+		o.OnCatalogue = func(*Backend) {}
+	}
+	if o.OnState == nil {
+		o.OnState = func(*Backend) {}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return o
+}
+
+type forgetful struct{}
+
+func (forgetful) Load(string) (string, bool) { return "", false }
+func (forgetful) Store(string, string)       {}
+func (forgetful) Drop(string)                {}
 
 // State is what a catalogue shows of a backend.
 type State string
