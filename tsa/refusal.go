@@ -6,7 +6,8 @@ import "fmt"
 // stored and compared.
 type Rule string
 
-// The rules, in the order in which they are judged.
+// The rules, in about the order in which they are judged: form first, then what
+// is cheap, one public key operation, the chain, and last what the token states.
 const (
 	RuleSize        Rule = "size"         // more than MaxToken bytes, or none
 	RuleDER         Rule = "der"          // not DER, too deep, or bytes after the end

@@ -11,8 +11,7 @@ import (
 
 // Verify judges a TimeStampToken (a ContentInfo, not a response; see
 // [ParseResponse] and [SplitToken]) by o. The error is a [*Refusal] with the
-// first rule that is broken, in the order of the Rule constants; the Token that
-// comes with an error is empty. Verify reads no clock but for a zero o.Now, no
+// first rule that is broken; the Token that comes with an error is empty. Verify reads no clock but for a zero o.Now, no
 // file and no network.
 func Verify(token []byte, o VerifyOptions) (Token, error) {
 	v := judge(token, o)
