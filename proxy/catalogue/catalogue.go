@@ -46,6 +46,19 @@ func ReadTools(server string, raw []json.RawMessage) *Tools {
 	return t
 }
 
+// Tool finds a definition by its exact name, whatever a filter hides: the
+// caller judges it before it says anything about it. t may be nil.
+func (t *Tools) Tool(name string) (Tool, bool) {
+	if t == nil {
+		return Tool{}, false
+	}
+	i, ok := t.index[name]
+	if !ok {
+		return Tool{}, false
+	}
+	return t.list[i], true
+}
+
 // Server is one backend as it stands now.
 type Server struct {
 	Name   string
@@ -122,20 +135,6 @@ func (c *Catalogue) names() []string {
 		out[i] = s.Name
 	}
 	return out
-}
-
-// Lookup finds a tool by its exact names, hidden or not: the caller judges it
-// before it says anything about it.
-func (c *Catalogue) Lookup(server, tool string) (Tool, bool) {
-	l, ok := c.server(server)
-	if !ok || l.Tools == nil {
-		return Tool{}, false
-	}
-	i, ok := l.Tools.index[tool]
-	if !ok {
-		return Tool{}, false
-	}
-	return l.Tools.list[i], true
 }
 
 // Missing is the error of a name that leads nowhere. Its text names what

@@ -1,0 +1,281 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"toolguardian/policy"
+	"toolguardian/proxy/args"
+	"toolguardian/proxy/backend"
+	"toolguardian/proxy/catalogue"
+	"toolguardian/proxy/front"
+	"toolguardian/proxy/wire"
+	"toolguardian/receipts"
+)
+
+// trip is one call of a backend's tool, from its arguments to its outcome.
+type trip struct {
+	s        *session
+	c        front.Call
+	to       *server
+	tool     catalogue.Tool
+	id       receipts.Call // what pairs its receipts
+	decision policy.Decision
+	received json.RawMessage // the arguments as the model wrote them
+	sent     json.RawMessage // as they are placed in params.arguments
+	began    time.Time
+	gapped   bool // a receipt of it is missing already
+}
+
+// call is call_tool: every step a call goes through, in order. The arguments'
+// schema, rules on their values, the loop guard and the question to a person
+// stand between the arguments and the decision receipt.
+func (r *Router) call(ctx context.Context, s *session, c front.Call) (json.RawMessage, error) {
+	in, err := args.ParseCall(c.Arguments)
+	if err != nil {
+		return r.say(explain(err))
+	}
+	t := &trip{s: s, c: c, received: in.Received(), began: r.o.Now()}
+	if err := r.resolve(ctx, t, in.Server, in.Tool); err != nil {
+		return r.say(explain(err))
+	}
+	if t.decision = r.o.Policy.Decide(t.asked(nil)); t.decision.Effect == policy.Deny {
+		return r.deny(ctx, t)
+	}
+	if t.sent, err = in.For(t.tool); err != nil {
+		return r.refuse(ctx, t, receipts.RefusedSchema, explain(err))
+	}
+	if t.decision = r.o.Policy.Decide(t.asked(t.sent)); t.decision.Effect != policy.Allow {
+		return r.deny(ctx, t)
+	}
+	if err := r.evidence.decided(ctx, t); err != nil {
+		return r.say(unrecorded(t, err))
+	}
+	return r.forward(ctx, t)
+}
+
+// resolve finds the tool, and waits for its server while that starts: the
+// backend's start timeout bounds it.
+func (r *Router) resolve(ctx context.Context, t *trip, server, tool string) error {
+	t.to = r.server(server)
+	if t.to != nil && t.to.starting() {
+		stop := waiting(t.c, server)
+		r.await(ctx, server, r.o.StartTimeout)
+		stop()
+	}
+	var known bool
+	if t.tool, known = t.to.lookup(tool); !known {
+		_, err := r.catalogue().FindTool(server, tool)
+		return err
+	}
+	if r.evidence != nil {
+		t.id = receipts.Call{ID: receipts.NewID(t.began), Server: server, Tool: tool, RPC: json.RawMessage(t.c.ID.String())}
+	}
+	return nil
+}
+
+// waiting tells the client, every few seconds, that its call waits for a
+// server to start.
+func waiting(c front.Call, server string) (stop func()) {
+	if c.Progress == nil {
+		return func() {}
+	}
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(5 * time.Second)
+		defer tick.Stop()
+		for n := 0; ; n++ {
+			message := appendText([]byte(fmt.Sprintf(`{"progress":%d,"message":`, n)), "waiting for server "+server+" to start")
+			c.Progress(append(message, '}'))
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
+}
+
+// asked is what the policy is asked about the trip.
+func (t *trip) asked(arguments json.RawMessage) policy.Call {
+	c := nameOf(t.tool)
+	c.Args, c.Session, c.Principal = arguments, t.s.ID, t.s.Principal
+	return c
+}
+
+func nameOf(t catalogue.Tool) policy.Call {
+	return policy.Call{Server: t.Server, Tool: t.Name, ReadOnlyHint: t.ReadOnly}
+}
+
+// params are those of the backend's tools/call. The name's and the arguments'
+// bytes are the ones received.
+func (t *trip) params() (json.RawMessage, error) {
+	meta, err := t.meta()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, 0, len(t.tool.NameJSON)+len(t.sent)+len(meta)+40)
+	b = append(append(b, `{"name":`...), t.tool.NameJSON...)
+	b = append(append(b, `,"arguments":`...), t.sent...)
+	if meta != nil {
+		b = append(append(b, `,"_meta":`...), meta...)
+	}
+	return append(b, '}'), nil
+}
+
+// meta is what the client said beside the arguments, the trace included.
+func (t *trip) meta() (json.RawMessage, error) {
+	if t.c.Traceparent == "" {
+		return t.c.Meta, nil
+	}
+	meta := t.c.Meta
+	if meta == nil {
+		meta = json.RawMessage("{}")
+	}
+	return wire.SetDefault(meta, "traceparent", appendText(nil, t.c.Traceparent))
+}
+
+// forward sends the call, which now has a durable decision, and answers with
+// what came of it.
+func (r *Router) forward(ctx context.Context, t *trip) (json.RawMessage, error) {
+	params, err := t.params()
+	if err != nil {
+		return nil, err
+	}
+	reply, err := t.to.b.Request(ctx, "tools/call", params, backend.Observer{Progress: t.c.Progress, Log: t.c.Log})
+	end := r.ended(t, reply, err)
+	if err := r.evidence.ended(ctx, t, end); err != nil && r.o.Evidence == EvidenceRequired {
+		return r.say(withheld(t, err))
+	}
+	if end.status == receipts.StatusCancelled {
+		return nil, front.ErrCancelled
+	}
+	return end.delivered, nil
+}
+
+// end is what came of a call.
+type end struct {
+	status    string
+	received  json.RawMessage // nil: nothing came
+	delivered json.RawMessage // nil: nothing is shown
+	changes   []string
+	took      time.Duration
+}
+
+// ended reads what came of a call and forms what the client is shown.
+func (r *Router) ended(t *trip, reply backend.Reply, err error) end {
+	e := r.outcome(t, reply, err)
+	e.took = r.o.Now().Sub(t.began)
+	return e
+}
+
+func (r *Router) outcome(t *trip, reply backend.Reply, err error) end {
+	if err != nil {
+		return r.failure(t, err)
+	}
+	if reply.Err != nil {
+		received := reply.Err.Raw
+		if reply.Result != nil {
+			received = reply.Result
+		}
+		return end{receipts.StatusProtocolError, received, protocolError(t, reply.Err).result(r.o.RawResults), nil, 0}
+	}
+	return r.success(t, reply.Result)
+}
+
+// success splices what the router says around the backend's own blocks.
+func (r *Router) success(t *trip, raw json.RawMessage) end {
+	res, err := readResult(raw)
+	if err != nil {
+		bad := refusal(codeProtocol, t.name()+" answered with a result that is no object: "+clip(string(raw), 200), nextFailed)
+		return end{receipts.StatusProtocolError, raw, bad.result(r.o.RawResults), nil, 0}
+	}
+	e := end{status: receipts.StatusOK, received: raw, delivered: raw}
+	next := nextAnswer
+	if res.failed {
+		e.status, next = receipts.StatusToolError, nextFailed
+	}
+	if r.o.RawResults {
+		return e
+	}
+	if e.delivered, e.changes, err = shape(res).deliver(next); err != nil {
+		e.delivered, e.changes = raw, nil
+	}
+	return e
+}
+
+const (
+	nextAnswer = "answer the user from this result."
+	nextFailed = "the call failed: correct its args and use call_tool again, or tell the user what failed."
+	nextUnsure = "do not repeat the call blindly: look whether it took effect, or tell the user that this is not known."
+)
+
+// failure is a call without an answer. Only what surely did not reach the
+// backend is said not to have run.
+func (r *Router) failure(t *trip, err error) end {
+	say := func(status, code, next string) end {
+		return end{status: status, delivered: refusal(code, plainCall(err), next).result(r.o.RawResults)}
+	}
+	switch {
+	case errors.Is(err, backend.ErrCancelled):
+		return end{status: receipts.StatusCancelled}
+	case errors.Is(err, backend.ErrNotSent):
+		return say(receipts.StatusProtocolError, codeNotSent, "the tool did not run. Tell the user, or use another server.")
+	case errors.Is(err, backend.ErrTimeout):
+		return say(receipts.StatusTimeout, codeTimeout, nextUnsure)
+	case errors.Is(err, backend.ErrDied):
+		return say(receipts.StatusUnknown, codeDied, nextUnsure)
+	}
+	return say(receipts.StatusUnknown, codeProtocol, nextUnsure)
+}
+
+// plainCall is an error of a call on one line.
+func plainCall(err error) string {
+	return string(bytes.Join(bytes.Fields([]byte(err.Error())), []byte(" ")))
+}
+
+func protocolError(t *trip, e *wire.Error) answer {
+	text := fmt.Sprintf("%s answered with error %d: %s", t.name(), e.Code, e.Message)
+	if e.Data != nil {
+		text += "\ndata: " + string(e.Data)
+	}
+	return refusal(codeProtocol, text, nextFailed)
+}
+
+func (t *trip) name() string { return t.tool.Server + "." + t.tool.Name }
+
+// deny answers a call that the policy does not let through.
+func (r *Router) deny(ctx context.Context, t *trip) (json.RawMessage, error) {
+	r.evidence.denied(ctx, t)
+	return r.say(denial(t.decision))
+}
+
+func denial(d policy.Decision) answer {
+	text := codeDenied + " " + d.Rule
+	if d.Effect == policy.Ask {
+		text += ": a person has to agree, and this router cannot ask one yet"
+	}
+	return answer{text: text, next: "tell the user that the policy forbids this, or use another tool.", failed: true}
+}
+
+// refuse answers a call that cannot work as it is.
+func (r *Router) refuse(ctx context.Context, t *trip, reason string, a answer) (json.RawMessage, error) {
+	r.evidence.refused(ctx, t, reason)
+	return r.say(a)
+}
+
+func unrecorded(t *trip, err error) answer {
+	return refusal(codeEvidence, fmt.Sprintf("%s was not called, because its receipt could not be written: %v", t.name(), err),
+		"tell the user: evidence is required and the store of receipts fails. Nothing ran.")
+}
+
+func withheld(t *trip, err error) answer {
+	return refusal(codeEvidence, fmt.Sprintf("%s ran, and its result is withheld, because its outcome could not be recorded: %v", t.name(), err),
+		nextUnsure)
+}

@@ -1,0 +1,174 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"time"
+
+	"toolguardian/policy"
+	"toolguardian/proxy/backend"
+	"toolguardian/proxy/config"
+	"toolguardian/receipts"
+)
+
+// Recorder keeps receipts. *chain.Chain is one.
+type Recorder interface {
+	// Append returns once the receipt is durable.
+	Append(context.Context, receipts.Receipt) (receipts.Position, error)
+	// PersonSalt is the salt under which a person is committed to, the same
+	// in every receipt.
+	PersonSalt(ctx context.Context, person []byte) ([32]byte, error)
+}
+
+// Backend is one server that runs. *backend.Backend is one.
+type Backend interface {
+	Status() backend.Status
+	Ready(context.Context) error
+	Tools() []json.RawMessage
+	Request(ctx context.Context, method string, params json.RawMessage, o backend.Observer) (backend.Reply, error)
+	Close(context.Context)
+}
+
+// EvidenceMode says what a call owes to its receipts.
+type EvidenceMode string
+
+const (
+	EvidenceOff      EvidenceMode = "off"
+	EvidenceOn       EvidenceMode = "on"       // a store failure lets the call run, a gap receipt follows
+	EvidenceRequired EvidenceMode = "required" // no durable decision receipt, no call
+)
+
+// Previous holds digests of the last run, for the changed receipts; nil where
+// there was none.
+type Previous struct{ Config, Policy *[32]byte }
+
+// Options are copied by New.
+type Options struct {
+	Config     *config.Config      // required
+	Supervisor *backend.Supervisor // starts the backends
+	Verdicts   backend.Verdicts    // nil: nothing is remembered
+	Hints      map[string]string   // what a server without a description said of itself in the last run
+
+	Evidence  EvidenceMode // "": off without a Recorder, else on
+	Recorder  Recorder     // required unless off
+	NotBefore func() *receipts.NotBefore
+	Previous  Previous
+	Heartbeat time.Duration // between signs of life of a session; 0: 5 minutes
+
+	Policy *policy.Policy // nil: everything is allowed
+
+	Wait         time.Duration // of discovery for a server that starts; 0: 10 s
+	StartTimeout time.Duration // 0: 90 s
+	CallTimeout  time.Duration // 0: 120 s
+	RawResults   bool          // add nothing to what a backend answers
+	DescribeFull bool          // describe_tool answers in full where detail is absent
+	DescWords    int           // of a description in a line; 0: 12
+	MaxChars     int           // of a server's block in a list; 0: no bound
+
+	Version string
+	Now     func() time.Time // nil: time.Now
+	Logger  *slog.Logger     // nil: silent
+
+	// Start starts a backend; nil: backend.Start.
+	Start func(context.Context, backend.Spec, backend.Options) Backend
+}
+
+// check fills in the defaults and refuses what cannot work.
+func (o *Options) check() error {
+	if o.Config == nil {
+		return errors.New("proxy: Options.Config is missing")
+	}
+	if o.Evidence == "" {
+		o.Evidence = EvidenceOn
+		if o.Recorder == nil {
+			o.Evidence = EvidenceOff
+		}
+	}
+	switch o.Evidence {
+	case EvidenceOff:
+		o.Recorder = nil
+	case EvidenceOn, EvidenceRequired:
+		if o.Recorder == nil {
+			return fmt.Errorf("proxy: evidence is %q and there is no Recorder", o.Evidence)
+		}
+	default:
+		return fmt.Errorf("proxy: evidence %q: use off, on or required", o.Evidence)
+	}
+	o.defaults()
+	return nil
+}
+
+func (o *Options) defaults() {
+	o.Heartbeat = cmp.Or(o.Heartbeat, 5*time.Minute)
+	o.Wait = cmp.Or(o.Wait, 10*time.Second)
+	o.StartTimeout = cmp.Or(o.StartTimeout, 90*time.Second)
+	o.CallTimeout = cmp.Or(o.CallTimeout, 120*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	if o.Policy == nil {
+		o.Policy = policy.AllowAll()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.NotBefore == nil {
+		o.NotBefore = func() *receipts.NotBefore { return nil }
+	}
+	if o.Start == nil {
+		o.Start = func(ctx context.Context, s backend.Spec, bo backend.Options) Backend {
+			return backend.Start(ctx, s, bo)
+		}
+	}
+}
+
+// ReadSettings takes the TOOL_GUARDIAN_* that concern the router. The error
+// names the variable and what it may be.
+func (o *Options) ReadSettings(lookup func(name string) (string, bool)) error {
+	var errs []error
+	read := func(name string, take func(value string) error) {
+		if v, ok := lookup(name); ok && v != "" {
+			if err := take(v); err != nil {
+				errs = append(errs, fmt.Errorf("%s=%q: %w", name, v, err))
+			}
+		}
+	}
+	seconds := func(to *time.Duration) func(string) error {
+		return func(v string) error {
+			f, err := strconv.ParseFloat(v, 64)
+			if err != nil || !(f > 0 && f < 1e6) {
+				return errors.New("use a number of seconds above 0")
+			}
+			*to = time.Duration(f * float64(time.Second))
+			return nil
+		}
+	}
+	whole := func(to *int) func(string) error {
+		return func(v string) error {
+			n, err := strconv.Atoi(v)
+			if err != nil || n < 0 {
+				return errors.New("use a whole number, 0 or more")
+			}
+			*to = n
+			return nil
+		}
+	}
+	read("TOOL_GUARDIAN_WAIT", seconds(&o.Wait))
+	read("TOOL_GUARDIAN_START_TIMEOUT", seconds(&o.StartTimeout))
+	read("TOOL_GUARDIAN_CALL_TIMEOUT", seconds(&o.CallTimeout))
+	read("TOOL_GUARDIAN_DESC_WORDS", whole(&o.DescWords))
+	read("TOOL_GUARDIAN_CATALOGUE_CHARS", whole(&o.MaxChars))
+	read("TOOL_GUARDIAN_RAW_RESULTS", func(v string) error { o.RawResults = v == "1"; return nil })
+	read("TOOL_GUARDIAN_DESCRIBE_DETAIL", func(v string) error { o.DescribeFull = v == "full"; return nil })
+	read("TOOL_GUARDIAN_EVIDENCE", func(v string) error {
+		switch o.Evidence = EvidenceMode(v); o.Evidence {
+		case EvidenceOff, EvidenceOn, EvidenceRequired:
+			return nil
+		}
+		return errors.New("use off, on or required")
+	})
+	return errors.Join(errs...)
+}

@@ -1,0 +1,112 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+
+	"toolguardian/policy"
+	"toolguardian/receipts"
+)
+
+// The receipts of one call. Each is written under the session's clock and
+// outlives the client's patience: a cancelled call still has an outcome.
+
+// decided makes the decision durable before anything is sent. The error means
+// that the call must not run; under EvidenceOn it is remembered instead.
+func (e *evidence) decided(ctx context.Context, t *trip) error {
+	if e == nil {
+		return nil
+	}
+	fields := []receipts.Committed{commit(receipts.FieldArgsSent, t.sent)}
+	if !bytes.Equal(t.sent, t.received) {
+		fields = append(fields, commit(receipts.FieldArgsReceived, t.received))
+	}
+	err := e.record(ctx, t, func(c receipts.Common, f []receipts.Committed) receipts.Receipt {
+		return receipts.NewDecision(c, e.decision(t), f...)
+	}, fields)
+	if e.required {
+		return err
+	}
+	return nil
+}
+
+// ended makes the outcome durable before the client is shown anything.
+func (e *evidence) ended(ctx context.Context, t *trip, what end) error {
+	if e == nil {
+		return nil
+	}
+	return e.record(ctx, t, func(c receipts.Common, f []receipts.Committed) receipts.Receipt {
+		return receipts.NewOutcome(c, what.outcome(t), f...)
+	}, what.fields())
+}
+
+func (w end) outcome(t *trip) receipts.Outcome {
+	return receipts.Outcome{Call: t.id, Status: w.status, Duration: w.took, Changes: w.changes}
+}
+
+func (w end) fields() (f []receipts.Committed) {
+	if w.received != nil {
+		f = append(f, commit(receipts.FieldResultReceived, w.received))
+	}
+	if w.delivered != nil && !bytes.Equal(w.received, w.delivered) {
+		f = append(f, commit(receipts.FieldResultDelivered, w.delivered))
+	}
+	return f
+}
+
+// denied states that the policy did not let the call through.
+func (e *evidence) denied(ctx context.Context, t *trip) {
+	if e == nil {
+		return
+	}
+	_ = e.record(ctx, t, func(c receipts.Common, f []receipts.Committed) receipts.Receipt {
+		return receipts.NewDenied(c, e.decision(t), f...)
+	}, t.attempted())
+}
+
+// refused states that the call was not sent for a reason other than a rule.
+func (e *evidence) refused(ctx context.Context, t *trip, reason string) {
+	if e == nil {
+		return
+	}
+	_ = e.record(ctx, t, func(c receipts.Common, f []receipts.Committed) receipts.Receipt {
+		return receipts.NewRefused(c, e.decision(t), reason, f...)
+	}, t.attempted())
+}
+
+// attempted commits to the arguments of a call that was not sent.
+func (t *trip) attempted() []receipts.Committed {
+	return []receipts.Committed{commit(receipts.FieldArgsReceived, t.received)}
+}
+
+func (e *evidence) decision(t *trip) receipts.Decision {
+	effect := t.decision.Effect
+	if effect == "" {
+		effect = policy.Allow
+	}
+	return receipts.Decision{
+		Call: t.id, Effect: string(effect), Rule: t.decision.Rule, Policy: e.policy, Mode: receipts.ModeEnforced,
+	}
+}
+
+// record appends one receipt of a call, with the person added to its fields.
+// What cannot be recorded is counted once a call and told later as a gap.
+func (e *evidence) record(ctx context.Context, t *trip, form func(receipts.Common, []receipts.Committed) receipts.Receipt,
+	fields []receipts.Committed) error {
+	ctx = context.WithoutCancel(ctx)
+	person, err := e.principal(ctx, t.s)
+	if err == nil {
+		err = e.append(ctx, t.s, func() receipts.Receipt {
+			return form(e.common(t.s, t.c.Traceparent), append(fields, person))
+		})
+	}
+	if err != nil {
+		calls := int64(1)
+		if t.gapped {
+			calls = 0
+		}
+		t.gapped = true
+		e.miss(t.s, calls, err)
+	}
+	return err
+}

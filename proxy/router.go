@@ -1,0 +1,167 @@
+package proxy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/gowebpki/jcs"
+
+	"toolguardian/policy"
+	"toolguardian/proxy/backend"
+	"toolguardian/proxy/catalogue"
+	"toolguardian/proxy/front"
+	"toolguardian/proxy/wire"
+)
+
+// Router answers a client's tool calls from the backends behind it. It is the
+// Handler of a front.Server and safe for concurrent use.
+type Router struct {
+	o        Options
+	servers  []*server       // in the order of the configuration, none disabled
+	tools    json.RawMessage // the answer to tools/list, the same for a whole run
+	evidence *evidence       // nil: off
+	news     atomic.Uint64   // how often a backend said that something changed
+	view     atomic.Pointer[view]
+	sessions sync.Map // *front.Session → *session
+}
+
+var _ front.Handler = (*Router)(nil)
+
+// New checks the options. Nothing is started before Serve.
+func New(o Options) (*Router, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	digest, err := ConfigDigest(o.Config.Raw)
+	if err != nil {
+		return nil, err
+	}
+	r := &Router{o: o, evidence: newEvidence(o, digest)}
+	var named []string
+	for _, s := range o.Config.Servers {
+		if s.Disabled {
+			continue
+		}
+		r.servers = append(r.servers, &server{Server: s})
+		if !o.Policy.DeniesServer(s.Name) {
+			named = append(named, s.Name)
+		}
+	}
+	r.tools, err = toolList(serverLine(named, r.describe))
+	return r, err
+}
+
+// ConfigDigest is the SHA-256 of a configuration's canonical JSON (RFC 8785);
+// of {} where there is none. The caller keeps it for the next run.
+func ConfigDigest(plain []byte) ([32]byte, error) {
+	if len(plain) == 0 {
+		plain = []byte("{}")
+	}
+	canonical, err := jcs.Transform(plain)
+	if err != nil {
+		return [32]byte{}, fmt.Errorf("config cannot be digested: %w", err)
+	}
+	return sha256.Sum256(canonical), nil
+}
+
+// describe is what a server is for, by its configuration or the last run.
+func (r *Router) describe(name string) string {
+	if s := r.server(name); s != nil && s.Description != "" {
+		return s.Description
+	}
+	return r.o.Hints[name]
+}
+
+// visible is the one filter of every view: what the policy denies by name is
+// not there.
+func (r *Router) visible(t catalogue.Tool) bool {
+	return r.o.Policy.Decide(policy.Call{Server: t.Server, Tool: t.Name, ReadOnlyHint: t.ReadOnly}).Effect != policy.Deny
+}
+
+// Serve starts the backends, serves one client over in and out, and ends the
+// backends.
+func (r *Router) Serve(ctx context.Context, f *front.Server, in io.Reader, out io.Writer) error {
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	r.startAll(running)
+	defer r.closeAll(running)
+	return f.ServeStdio(ctx, in, out)
+}
+
+// OpenSession implements front.Handler.
+func (r *Router) OpenSession(ctx context.Context, s *front.Session) error {
+	own := &session{Session: s, opened: make(chan struct{})}
+	own.clock.now, own.clock.opened = r.o.Now, r.o.Now()
+	if _, twice := r.sessions.LoadOrStore(s, own); twice {
+		return fmt.Errorf("session %s is open already", s.ID)
+	}
+	r.evidence.open(ctx, own)
+	return nil
+}
+
+// CloseSession implements front.Handler. It returns once the session's last
+// receipt is durable or could not be written.
+func (r *Router) CloseSession(ctx context.Context, s *front.Session, end front.End) error {
+	own, ok := r.sessions.LoadAndDelete(s)
+	if !ok {
+		return nil
+	}
+	return r.evidence.close(ctx, own.(*session), end)
+}
+
+// ListTools implements front.Handler: from memory, whatever the backends do.
+func (r *Router) ListTools(context.Context, *front.Session) (json.RawMessage, error) {
+	return r.tools, nil
+}
+
+// SetLogLevel implements front.Handler: every backend that is up hears of it,
+// and none is waited for.
+func (r *Router) SetLogLevel(ctx context.Context, _ *front.Session, level string) error {
+	params := append(appendText([]byte(`{"level":`), level), '}')
+	for _, s := range r.servers {
+		if s.b == nil || s.b.Status().State != backend.Up {
+			continue
+		}
+		go func() {
+			_, _ = s.b.Request(context.WithoutCancel(ctx), "logging/setLevel", params, backend.Observer{})
+		}()
+	}
+	return nil
+}
+
+// CallTool implements front.Handler.
+func (r *Router) CallTool(ctx context.Context, s *front.Session, c front.Call) (json.RawMessage, error) {
+	own, ok := r.sessions.Load(s)
+	if !ok || !own.(*session).gate.enter() {
+		return nil, &wire.Error{Code: wire.CodeInvalidRequest, Message: "the session is closed"}
+	}
+	defer own.(*session).gate.leave()
+	return r.dispatch(ctx, own.(*session), c)
+}
+
+// dispatch answers one tools/call. Only call_tool reaches a backend and leaves
+// receipts.
+func (r *Router) dispatch(ctx context.Context, s *session, c front.Call) (json.RawMessage, error) {
+	switch c.Name {
+	case listTool:
+		return r.say(r.list(ctx, c.Arguments))
+	case searchTool:
+		return r.say(r.search(ctx, c.Arguments))
+	case describeTool:
+		return r.say(r.describeTool(ctx, c.Arguments))
+	case callTool:
+		return r.call(ctx, s, c)
+	}
+	return nil, &wire.Error{Code: wire.CodeInvalidParams, Message: fmt.Sprintf(
+		"unknown tool %q; use %s to run a tool of a server. Tools: %s", c.Name, callTool,
+		strings.Join([]string{listTool, searchTool, describeTool, callTool}, ", "))}
+}
+
+// say forms the answer of a tool of our own.
+func (r *Router) say(a answer) (json.RawMessage, error) { return a.result(r.o.RawResults), nil }

@@ -1,0 +1,100 @@
+package proxy
+
+import (
+	"encoding/json"
+	"errors"
+
+	"toolguardian/proxy/args"
+	"toolguardian/proxy/catalogue"
+)
+
+// answer is what the router itself says: a block for the text, one for what
+// to do next.
+type answer struct {
+	text, next string
+	failed     bool
+}
+
+// refusal is an answer that begins with a stable code.
+func refusal(code, text, next string) answer {
+	return answer{text: code + ": " + text, next: next, failed: true}
+}
+
+// Codes of what the router refuses or reports, for scripts and models.
+const (
+	codeArguments = "BAD_ARGUMENTS"
+	codeNotFound  = "NOT_FOUND"
+	codeDenied    = "POLICY_DENIED"
+	codeEvidence  = "EVIDENCE_FAILED"
+	codeNotSent   = "NOT_SENT"
+	codeTimeout   = "TIMEOUT"
+	codeDied      = "DIED"
+	codeProtocol  = "BACKEND_ERROR"
+)
+
+// explain turns an error of the router's own arguments or names into an answer.
+func explain(err error) answer {
+	var bad *args.Error
+	if errors.As(err, &bad) {
+		return refusal(codeArguments, bad.Error(), bad.Next)
+	}
+	var missing *catalogue.Missing
+	if errors.As(err, &missing) {
+		return refusal(codeNotFound, missing.Error(), missing.Next)
+	}
+	return refusal(codeArguments, err.Error(), "correct the call, or tell the user.")
+}
+
+// result is the answer as a tools/call result. With raw, nothing is added to
+// the text.
+func (a answer) result(raw bool) json.RawMessage {
+	b := append([]byte(`{"content":[`), textBlock(a.text)...)
+	if !raw && a.next != "" {
+		b = append(append(b, ','), nextStep(a.next)...)
+	}
+	b = append(b, ']')
+	if a.failed {
+		b = append(b, `,"isError":true`...)
+	}
+	return append(b, '}')
+}
+
+func nextStep(next string) []byte { return textBlock("NEXT STEP: " + next) }
+
+// textBlock is a content block that holds text, byte for byte: only what JSON
+// requires is escaped.
+func textBlock(text string) []byte {
+	b := make([]byte, 0, len(text)+32)
+	b = append(b, `{"type":"text","text":`...)
+	return append(appendText(b, text), '}')
+}
+
+const hexDigits = "0123456789abcdef"
+
+// appendText writes a JSON string (RFC 8259 section 7). Bytes above 0x1f pass
+// as they are, even where they are no UTF-8.
+func appendText(b []byte, s string) []byte {
+	b = append(b, '"')
+	from := 0
+	for i := range len(s) {
+		c := s[i]
+		if c >= 0x20 && c != '"' && c != '\\' {
+			continue
+		}
+		b = append(b, s[from:i]...)
+		from = i + 1
+		switch c {
+		case '"', '\\':
+			b = append(b, '\\', c)
+		case '\n':
+			b = append(b, '\\', 'n')
+		case '\t':
+			b = append(b, '\\', 't')
+		case '\r':
+			b = append(b, '\\', 'r')
+		default:
+			b = append(b, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+		}
+	}
+	return append(append(b, s[from:]...), '"')
+}
