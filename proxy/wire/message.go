@@ -10,73 +10,154 @@ type Kind int
 
 const (
 	Malformed    Kind = iota // neither a method nor a result nor an error
-	Request                  // method and id
-	Notification             // method, no id
-	Response                 // result or error
+	Request                  // a method and an id
+	Notification             // a method without an id
+	Response                 // a result or an error
 )
 
 // Message is one JSON-RPC message. Every slice in it points into Raw, which
-// the holder owns.
+// the holder owns and must not change.
 type Message struct {
 	Raw       []byte
 	ID        ID
 	Method    string
-	Params    json.RawMessage // nil: absent
+	Params    json.RawMessage // nil: absent; null is the four bytes
 	Result    json.RawMessage // nil: absent; null is the four bytes
-	Err       json.RawMessage // nil: absent
-	NoVersion bool            // jsonrpc is missing or not "2.0"
+	Err       json.RawMessage // nil: absent; null is the four bytes
+	NoVersion bool            // jsonrpc is missing or not "2.0": accepted, but said
 
 	idSpan Span
 }
 
-// Kind tells a request from a notification and a response.
-func (m Message) Kind() Kind { return Malformed }
-
-// Parse splits one JSON object into its top-level members. The error is a
-// *LineError that carries what could be read.
-func Parse(raw []byte) (Message, error) { return Message{Raw: raw}, nil }
-
-// Elements splits a JSON array (a batch) into its elements.
-func Elements(raw []byte) ([]json.RawMessage, error) { return nil, nil }
-
-// WithID returns the message's bytes with another id; all others are equal.
-func (m Message) WithID(id ID) []byte { return nil }
-
-// CheckStrict refuses what two parsers could read differently: a member twice
-// in the envelope or, at any depth, in params.
-func CheckStrict(m Message) error { return nil }
-
-// Error is a JSON-RPC error object.
-type Error struct {
-	Code    int
-	Message string
-	Data    json.RawMessage // nil: absent
-	Raw     json.RawMessage // as received; sent as it is when set
+// Kind tells a request from a notification and a response (JSON-RPC 2.0,
+// sections 4 and 5). A method decides: what has one is never a response.
+func (m Message) Kind() Kind {
+	switch {
+	case m.Method != "" && m.ID.Absent():
+		return Notification
+	case m.Method != "":
+		return Request
+	case m.Result != nil || m.Err != nil:
+		return Response
+	}
+	return Malformed
 }
 
-// Codes of JSON-RPC 2.0 and of MCP.
-const (
-	CodeParse              = -32700
-	CodeInvalidRequest     = -32600
-	CodeMethodNotFound     = -32601
-	CodeInvalidParams      = -32602
-	CodeInternal           = -32603
-	CodeUnsupportedVersion = -32022
-)
+// WithID returns the message's bytes with another id in the place of its own;
+// all others are equal. A message without an id comes back as it is.
+func (m Message) WithID(id ID) []byte {
+	if m.ID.Absent() {
+		return m.Raw
+	}
+	return Replace(m.Raw, m.idSpan, []byte(id.raw))
+}
 
-func (e *Error) Error() string { return fmt.Sprintf("%s (JSON-RPC error %d)", e.Message, e.Code) }
+// LineError is a line that is no message. The connection goes on.
+type LineError struct {
+	Code   int     // the JSON-RPC code to answer with
+	Reason string  // what is wrong with the line
+	Batch  bool    // the line is a JSON array; Msg.Raw holds it
+	Msg    Message // what could be read: the ID often, Raw unless it was too long
 
-// ParseError reads an error object leniently.
-func ParseError(raw json.RawMessage) *Error { return &Error{Raw: raw} }
+	unknown bool // an object of another purpose, perhaps
+}
 
-// NewRequest forms a request; nil params are left out.
-func NewRequest(id ID, method string, params json.RawMessage) []byte { return nil }
+func (e *LineError) Error() string { return e.Reason }
 
-// NewNotification forms a notification; nil params are left out.
-func NewNotification(method string, params json.RawMessage) []byte { return nil }
+// Parse splits one JSON object into its top-level members. Of a member given
+// twice the last counts (CheckStrict refuses it). The error is a *LineError
+// that carries what could be read.
+func Parse(raw []byte) (Message, error) {
+	m := Message{Raw: raw, NoVersion: true}
+	s := scanner{b: raw}
+	switch s.peek() {
+	case '{':
+		s.object(1, m.member(raw))
+		s.end()
+	case '[':
+		s.value(0)
+		if s.end(); s.err == nil {
+			return m, &LineError{Code: CodeInvalidRequest, Reason: "a JSON array, not an object", Batch: true, Msg: m}
+		}
+		fallthrough
+	default:
+		return m, &LineError{Code: CodeInvalidRequest, Reason: "the line is not a JSON object", Msg: m}
+	}
+	if s.err != nil {
+		broken := Message{Raw: raw, ID: findID(raw), NoVersion: true}
+		return broken, &LineError{Code: scanCode(s.err), Reason: s.err.Error(), Msg: broken}
+	}
+	if m.Kind() == Malformed {
+		return m, &LineError{Code: CodeInvalidRequest, Reason: "neither a method nor a result nor an error", Msg: m, unknown: true}
+	}
+	return m, nil
+}
 
-// Reply forms a response with a result.
-func Reply(id ID, result json.RawMessage) []byte { return nil }
+// member files a top-level member of raw in its place.
+func (m *Message) member(raw []byte) func(key, value Span) bool {
+	return func(key, value Span) bool {
+		v := raw[value.Start:value.End:value.End]
+		switch decodeString(raw[key.Start:key.End]) {
+		case "jsonrpc":
+			m.NoVersion = string(v) != `"2.0"`
+		case "id":
+			m.ID, m.idSpan = RawID(v), value
+		case "method":
+			m.Method = ""
+			if v[0] == '"' {
+				m.Method = decodeString(v)
+			}
+		case "params":
+			m.Params = v
+		case "result":
+			m.Result = v
+		case "error":
+			m.Err = v
+		}
+		return true
+	}
+}
 
-// ReplyError forms an error response; an absent id is written as null.
-func ReplyError(id ID, e *Error) []byte { return nil }
+// Elements splits a JSON array (a batch) into its elements.
+func Elements(raw []byte) ([]json.RawMessage, error) {
+	s := scanner{b: raw}
+	if s.peek() != '[' {
+		return nil, fmt.Errorf("not a JSON array")
+	}
+	var all []json.RawMessage
+	s.array(1, func(at Span) { all = append(all, raw[at.Start:at.End:at.End]) })
+	s.end()
+	return all, s.err
+}
+
+// CheckStrict refuses what two parsers could read differently: a member twice
+// in the envelope or, at any depth, in params. Names are compared decoded, so
+// "\u0069d" is "id". The error is a *LineError; its Msg has no ID when the id
+// itself was given twice.
+func CheckStrict(m Message) error {
+	var seen keySet
+	var err error
+	s := scanner{b: m.Raw}
+	if s.peek() == '{' {
+		s.object(1, func(key, _ Span) bool {
+			name := m.Raw[key.Start:key.End]
+			if !seen.add(name) && err == nil {
+				err = fmt.Errorf("member %s twice in the message", clip(name))
+				if decodeString(name) == "id" {
+					m.ID = ID{}
+				}
+			}
+			return true
+		})
+	}
+	if err == nil && m.Params != nil {
+		p := scanner{b: m.Params, unique: true}
+		if p.value(1); p.err != nil {
+			err = fmt.Errorf("params: %w", p.err)
+		}
+	}
+	if err == nil {
+		return nil
+	}
+	return &LineError{Code: CodeInvalidRequest, Reason: err.Error() + "; send every member once", Msg: m}
+}

@@ -1,0 +1,162 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+)
+
+// MaxMessage is the default bound of one message, in bytes.
+const MaxMessage = 64 << 20
+
+// chunk is how much is read at once, and the most that is kept of a line
+// being skipped.
+const chunk = 64 << 10
+
+var bom = []byte("\xef\xbb\xbf")
+
+// Reader splits a stream into messages, one a line, as the stdio transport of
+// MCP does. It belongs to one goroutine.
+type Reader struct {
+	in      *bufio.Reader
+	max     int
+	backend bool
+	batch   []Message // the rest of a backend's batch
+	eof     bool      // seen once; a terminal would wait for it again
+	noise   atomic.Int64
+}
+
+// NewReader reads a client: every line that is no message is a *LineError.
+// A max of 0 or less means MaxMessage.
+func NewReader(r io.Reader, max int) *Reader { return newReader(r, max, false) }
+
+// NewBackendReader reads a backend, which may print what it likes: lines that
+// are no message are skipped and counted, unless an id shows whose answer was
+// spoilt. The messages of a batch come one by one.
+func NewBackendReader(r io.Reader, max int) *Reader { return newReader(r, max, true) }
+
+func newReader(r io.Reader, max int, backend bool) *Reader {
+	if max <= 0 {
+		max = MaxMessage
+	}
+	return &Reader{in: bufio.NewReaderSize(r, chunk), max: max, backend: backend}
+}
+
+// Noise counts the lines and byte order marks skipped. It is safe to call
+// from any goroutine.
+func (r *Reader) Noise() int { return int(r.noise.Load()) }
+
+// Next returns the next message. A *LineError concerns one line only; any
+// other error ends the stream, and is io.EOF at its proper end. Empty lines
+// are skipped. The message's memory is its own.
+func (r *Reader) Next() (Message, error) {
+	for len(r.batch) == 0 {
+		line, err := r.line()
+		if err != nil {
+			return Message{}, err
+		}
+		if len(line) == 0 {
+			continue
+		}
+		m, err := Parse(line)
+		if !r.backend || !noise(m, err) {
+			return m, err
+		}
+		if !r.split(err) {
+			r.noise.Add(1)
+		}
+	}
+	m := r.batch[0]
+	r.batch = r.batch[1:]
+	return m, nil
+}
+
+// noise tells a backend's stray output from a message or a spoilt one. A
+// structured log line may have an "error" or an "id" of its own: without a
+// version it answers nothing.
+func noise(m Message, err error) bool {
+	var bad *LineError
+	switch {
+	case err == nil:
+		return m.NoVersion && m.ID.Absent() && m.Kind() == Response
+	case errors.As(err, &bad) && bad.unknown:
+		return m.NoVersion
+	}
+	return m.ID.Absent()
+}
+
+// split queues the messages of a batch.
+func (r *Reader) split(err error) bool {
+	var bad *LineError
+	if !errors.As(err, &bad) || !bad.Batch {
+		return false
+	}
+	elements, err := Elements(bad.Msg.Raw)
+	if err != nil {
+		return false
+	}
+	for _, raw := range elements {
+		if m, err := Parse(raw); err == nil {
+			r.batch = append(r.batch, m)
+		}
+	}
+	return len(r.batch) > 0
+}
+
+// line returns the next line without its end, its byte order mark and the
+// white space around it. The last line may lack its newline.
+func (r *Reader) line() ([]byte, error) {
+	var line []byte
+	for !r.eof {
+		part, err := r.in.ReadSlice('\n')
+		r.eof = err == io.EOF
+		if len(line)+len(part) > r.max+1 {
+			return nil, r.skip(line, part, err)
+		}
+		line = append(line, part...)
+		switch {
+		case err == nil, err == io.EOF && len(line) > 0:
+			return r.trim(line), nil
+		case err != bufio.ErrBufferFull:
+			return nil, err
+		}
+	}
+	return nil, io.EOF
+}
+
+// skip drops the rest of a line that is too long, in bounded memory, and
+// looks for its id on the way.
+func (r *Reader) skip(line, part []byte, err error) error {
+	var f idFinder
+	f.feed(line)
+	size := len(line)
+	for {
+		f.feed(part)
+		size += len(part)
+		if err != bufio.ErrBufferFull {
+			break
+		}
+		part, err = r.in.ReadSlice('\n')
+		r.eof = err == io.EOF
+	}
+	if err != nil && err != io.EOF {
+		return err
+	}
+	return &LineError{
+		Code:   CodeInvalidRequest,
+		Reason: fmt.Sprintf("a message of %d bytes; at most %d are read", size, r.max),
+		Msg:    Message{ID: f.id},
+	}
+}
+
+func (r *Reader) trim(line []byte) []byte {
+	line = bytes.Trim(line, " \t\r\n")
+	if bare, found := bytes.CutPrefix(line, bom); found {
+		r.noise.Add(1)
+		line = bytes.TrimLeft(bare, " \t\r\n")
+	}
+	return line
+}
