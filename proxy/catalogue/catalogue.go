@@ -179,12 +179,10 @@ func (c *Catalogue) FindTool(server, tool string) (Tool, error) {
 		}
 	}
 	if l.State != Up && len(l.tools) == 0 {
-		return Tool{}, &Missing{text: l.trouble(), Next: trouble}
+		return Tool{}, &Missing{text: l.trouble(), Next: l.next()}
 	}
 	return Tool{}, c.noSuchTool(l, tool)
 }
-
-const trouble = "tell the user what the server said, or use another server; its tools cannot be called now."
 
 func (c *Catalogue) noSuchTool(l *listing, tool string) error {
 	names := make([]string, len(l.tools))
@@ -202,7 +200,8 @@ func (c *Catalogue) noSuchTool(l *listing, tool string) error {
 		m.text += "; the nearest: " + strings.Join(near, ", ")
 		m.Next = fmt.Sprintf("use server %s, tool %s, or list_capabilities with server %s.", l.Name, near[0], l.Name)
 	} else if others := c.elsewhere(tool); len(others) > 0 {
-		m.text += "; it is at " + strings.Join(others, ", ")
+		m.text += "; it is at server " + strings.Join(others, ", ")
+		m.Next = fmt.Sprintf("use server %s, tool %s.", others[0], tool)
 	}
 	m.text += "."
 	return m
@@ -213,7 +212,7 @@ func (c *Catalogue) elsewhere(tool string) (out []string) {
 	for _, l := range c.servers {
 		for _, t := range l.tools {
 			if t.Name == tool {
-				out = append(out, "server "+l.Name)
+				out = append(out, l.Name)
 			}
 		}
 	}

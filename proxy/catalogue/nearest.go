@@ -60,7 +60,8 @@ func similar(a, b []rune) (cost int, ok bool) {
 	if cost*3 <= max(len(a), len(b)) {
 		return cost, true
 	}
-	if min(len(a), len(b)) >= 3 && (strings.Contains(string(a), string(b)) || strings.Contains(string(b), string(a))) {
+	short, long := min(len(a), len(b)), max(len(a), len(b))
+	if short >= 3 && long <= 4*short && (strings.Contains(string(a), string(b)) || strings.Contains(string(b), string(a))) {
 		return cost, true
 	}
 	return 0, false

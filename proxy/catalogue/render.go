@@ -15,7 +15,11 @@ func (t Tool) Args() string { return arguments(t.Params) }
 
 // RequiredArgs is Args of the required parameters alone.
 func (t Tool) RequiredArgs() string {
-	return arguments(slices.DeleteFunc(slices.Clone(t.Params), func(p Param) bool { return !p.Required }))
+	required := slices.DeleteFunc(slices.Clone(t.Params), func(p Param) bool { return !p.Required })
+	if len(required) == 0 && len(t.Params) > 0 {
+		return "(none)"
+	}
+	return arguments(required)
 }
 
 func arguments(params []Param) string {
@@ -116,6 +120,14 @@ func (l *listing) trouble() string {
 	return s
 }
 
+// next is what to do about a server that is not up.
+func (l *listing) next() string {
+	if l.State == Starting {
+		return "use list_capabilities with server " + l.Name + " again in a moment."
+	}
+	return "tell the user what the server said, or use another server; its tools cannot be called now."
+}
+
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // ListServer shows a server's tools, two lines each.
@@ -126,7 +138,7 @@ func (c *Catalogue) ListServer(name string) (text, next string, err error) {
 	l, _ := c.server(name)
 	if len(l.tools) == 0 {
 		if l.State != Up {
-			return l.trouble(), trouble, nil
+			return l.trouble(), l.next(), nil
 		}
 		return l.row(0), "use another server.", nil
 	}

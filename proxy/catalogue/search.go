@@ -62,15 +62,15 @@ func (d document) add(text string, weight float64) {
 }
 
 // split cuts a name or a sentence into lower-case words, at separators and at
-// changes of case.
+// changes of case. Words that stand everywhere are left out.
 func split(s string) []string {
 	var out []string
 	var word []rune
 	end := func() {
-		if len(word) > 0 {
-			out = append(out, stem(strings.ToLower(string(word))))
-			word = word[:0]
+		if w := stem(strings.ToLower(string(word))); w != "" && !tooCommon[w] {
+			out = append(out, w)
 		}
+		word = word[:0]
 	}
 	for _, r := range s {
 		switch {
@@ -85,6 +85,10 @@ func split(s string) []string {
 	end()
 	return out
 }
+
+// tooCommon are words that say nothing about a tool.
+var tooCommon = map[string]bool{"a": true, "an": true, "and": true, "at": true, "by": true, "for": true, "from": true, "i": true,
+	"in": true, "is": true, "it": true, "my": true, "of": true, "on": true, "or": true, "the": true, "to": true, "with": true}
 
 // stem takes a plural for its singular.
 func stem(w string) string {

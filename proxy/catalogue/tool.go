@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 )
 
@@ -48,7 +47,10 @@ func (t Tool) param(name string) (Param, bool) {
 	return Param{}, false
 }
 
-var errNoName = errors.New("a tool without a name")
+var (
+	errNoName   = errors.New("a tool without a name")
+	errNoObject = errors.New("a tool that is no object")
+)
 
 // ParseTool reads what a list needs from one definition. It reads leniently:
 // only a tool that could not be called is an error.
@@ -61,7 +63,7 @@ func ParseTool(server string, raw json.RawMessage) (Tool, error) {
 		Annotations json.RawMessage `json:"annotations"`
 	}
 	if err := json.Unmarshal(raw, &d); err != nil {
-		return Tool{}, fmt.Errorf("a tool that is no object: %w", err)
+		return Tool{}, errNoObject
 	}
 	t := Tool{Server: server, NameJSON: d.Name, Raw: raw, Name: text(d.Name)}
 	if t.Name == "" {
