@@ -8,6 +8,10 @@ import (
 	"strings"
 )
 
+// ErrEmptyTreeRoot is what a checkpoint of size 0 is refused with when its root
+// is not EmptyRoot; a witness answers it with 422 (C2SP tlog-witness).
+var ErrEmptyTreeRoot = errors.New("size 0 with a root other than the empty tree's")
+
 // Checkpoint is the tree that a log commits to (C2SP tlog-checkpoint).
 type Checkpoint struct {
 	Origin string // a ValidName
@@ -22,7 +26,8 @@ func (c Checkpoint) Text() []byte {
 
 // ParseCheckpoint accepts exactly what Text writes, hence no extension lines,
 // for an origin that may name a key: without spaces it cannot be confused
-// with the start of another signed format. Size 0 has the empty root only.
+// with the start of another signed format. Size 0 has the empty root only, else
+// ErrEmptyTreeRoot.
 func ParseCheckpoint(text []byte) (Checkpoint, error) {
 	c, err := splitCheckpoint(string(text))
 	if err != nil {
@@ -51,7 +56,7 @@ func splitCheckpoint(text string) (Checkpoint, error) {
 		return Checkpoint{}, fmt.Errorf("root: %w", err)
 	}
 	if size == 0 && root != EmptyRoot() {
-		return Checkpoint{}, errors.New("size 0 with a root other than the empty tree's")
+		return Checkpoint{}, ErrEmptyTreeRoot
 	}
 	return Checkpoint{Origin: lines[0], Size: size, Root: root}, nil
 }

@@ -2,6 +2,7 @@ package tlog_test
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -94,6 +95,13 @@ func TestCheckpointsAgainstSumdb(t *testing.T) {
 	tree, err := sumdb.ParseTree(text)
 	if err != nil || tree.N != 7 || tlog.Hash(tree.Hash) != c.Root {
 		t.Errorf("sumdb/tlog: %v, %v", tree, err)
+	}
+}
+
+func TestEmptyTreeRootIsTold(t *testing.T) {
+	n := tlog.Note{Text: []byte("o\n0\n" + tlog.LeafHash(nil).Base64() + "\n"), Signatures: []tlog.Signature{{Name: "o", Bytes: []byte("x")}}}
+	if _, _, err := tlog.ParseSignedCheckpoint(n.Bytes()); !errors.Is(err, tlog.ErrEmptyTreeRoot) {
+		t.Error(err)
 	}
 }
 
