@@ -43,6 +43,8 @@ type conn struct {
 	next  int64
 	calls map[int64]*call
 	stray int
+	owed  int   // notifications that a careless server may still answer with a null id
+	told  int64 // id of the last request before the newest notification
 	exit  *Exit
 }
 
@@ -134,7 +136,7 @@ func (c *conn) shut(patience time.Duration) {
 // request sends one request and waits for its reply until the context ends.
 // sent says whether any byte may have reached the server.
 func (c *conn) request(ctx context.Context, method string, params json.RawMessage, o Observer, moved func()) (r Reply, sent bool, err error) {
-	k := c.open(o, moved)
+	k := c.open(&call{obs: o, moved: moved})
 	defer c.forget(k)
 	line, err := c.encode(k, method, params)
 	if err != nil {
@@ -204,6 +206,10 @@ func (c *conn) giveUp(k *call, method string) {
 }
 
 func (c *conn) tell(method string, params json.RawMessage) error {
+	c.mu.Lock()
+	c.owed++
+	c.told = c.next
+	c.mu.Unlock()
 	_, err := c.in.write(c.ctx, append(wire.NewNotification(method, params), '\n'))
 	return err
 }
@@ -211,21 +217,19 @@ func (c *conn) tell(method string, params json.RawMessage) error {
 // subscribe asks a stateless server for list_changed, which the stateful ones
 // send unasked (MCP 2026-07-28, subscriptions/listen).
 func (c *conn) subscribe() {
-	k := c.open(Observer{}, nil)
-	c.mu.Lock()
-	k.standing = true
-	c.mu.Unlock()
+	k := c.open(&call{standing: true})
 	line, err := c.encode(k, "subscriptions/listen", json.RawMessage(`{"notifications":{"toolsListChanged":true}}`))
 	if err == nil {
 		c.in.write(c.ctx, line)
 	}
 }
 
-func (c *conn) open(o Observer, moved func()) *call {
+// open gives a call its id and waits for its reply from now on.
+func (c *conn) open(k *call) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.next++
-	k := &call{id: c.next, reply: make(chan Reply, 1), obs: o, moved: moved}
+	k.id, k.reply = c.next, make(chan Reply, 1)
 	c.calls[k.id] = k
 	return k
 }
@@ -247,10 +251,16 @@ func (c *conn) find(id wire.ID) *call {
 	return c.calls[n]
 }
 
-// sole returns the call in flight when there is exactly one.
+// sole returns the call that an error without an id must mean: the only one in
+// flight, unless a notification went out since the last proper answer, which
+// such an error may as well concern.
 func (c *conn) sole() *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.owed > 0 {
+		c.owed--
+		return nil
+	}
 	var only *call
 	for _, k := range c.calls {
 		switch {
@@ -262,6 +272,16 @@ func (c *conn) sole() *call {
 		}
 	}
 	return only
+}
+
+// settle notes that k was answered: a server that came to a request has done
+// with the notifications before it.
+func (c *conn) settle(k *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k.id > c.told {
+		c.owed = 0
+	}
 }
 
 func (c *conn) countStray() {

@@ -17,14 +17,36 @@ import (
 // with the four bytes.
 const maxFrame = 16 << 20
 
-// order is what the router asks for.
+// order is what the router asks for. Its strings travel as bytes, since paths,
+// arguments and variables need not be UTF-8.
 type order struct {
 	Op   string   `json:"op"` // "start" or "stop"
 	ID   int64    `json:"id"`
-	Path string   `json:"path,omitempty"`
-	Argv []string `json:"argv,omitempty"`
-	Env  []string `json:"env,omitempty"`
-	Dir  string   `json:"dir,omitempty"`
+	Path []byte   `json:"path,omitempty"`
+	Argv [][]byte `json:"argv,omitempty"`
+	Env  [][]byte `json:"env,omitempty"`
+	Dir  []byte   `json:"dir,omitempty"`
+}
+
+func startOrder(path string, s Spec) order {
+	argv := append([]string{s.Command}, s.Args...)
+	return order{Op: "start", Path: []byte(path), Argv: toBytes(argv), Env: toBytes(s.Env), Dir: []byte(s.Dir)}
+}
+
+func toBytes(in []string) [][]byte {
+	out := make([][]byte, len(in))
+	for i, s := range in {
+		out[i] = []byte(s)
+	}
+	return out
+}
+
+func toStrings(in [][]byte) []string {
+	out := make([]string, len(in))
+	for i, b := range in {
+		out[i] = string(b)
+	}
+	return out
 }
 
 // event is what the supervisor tells of the process with that id: exactly one

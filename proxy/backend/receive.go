@@ -62,7 +62,10 @@ func (c *conn) unreadable(bad *wire.LineError) {
 // notifications that way.
 func (c *conn) deliver(id wire.ID, r Reply) {
 	k := c.find(id)
-	if k == nil && id.Null() && r.Err != nil {
+	switch {
+	case k != nil:
+		c.settle(k)
+	case id.Null() && r.Err != nil:
 		k = c.sole()
 	}
 	if k == nil {

@@ -111,7 +111,8 @@ func forkExec(o order, fds []int) (int, error) {
 		return 0, errors.New("three pipes are needed")
 	}
 	files := []uintptr{uintptr(fds[0]), uintptr(fds[1]), uintptr(fds[2])}
-	return syscall.ForkExec(o.Path, o.Argv, &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Files: files, Sys: childAttr()})
+	attr := &syscall.ProcAttr{Dir: string(o.Dir), Env: toStrings(o.Env), Files: files, Sys: childAttr()}
+	return syscall.ForkExec(string(o.Path), toStrings(o.Argv), attr)
 }
 
 func (w *warden) stop(id int64) {

@@ -62,8 +62,7 @@ func (s *Supervisor) start(ctx context.Context, spec Spec) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the supervisor did not start: %w", err)
 	}
-	o := order{Op: "start", Path: path, Argv: append([]string{spec.Command}, spec.Args...), Env: spec.Env, Dir: spec.Dir}
-	return l.start(ctx, o)
+	return l.start(ctx, startOrder(path, spec))
 }
 
 func (s *Supervisor) connect() (*link, error) {

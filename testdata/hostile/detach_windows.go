@@ -1,0 +1,5 @@
+package main
+
+import "syscall"
+
+func detached() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }
