@@ -76,7 +76,7 @@ func (c *Client) post(ctx context.Context, url string, body []byte) (*http.Respo
 func (c *Client) httpRefusal(resp *http.Response) Attempt {
 	if resp.StatusCode/100 == 3 {
 		to := shown([]byte(resp.Header.Get("Location")))
-		return Attempt{Outcome: Stopped, Err: fmt.Errorf("%s: it moved to %s: configure that URL if you trust it", resp.Status, to)}
+		return Attempt{Outcome: Refused, Err: fmt.Errorf("%s: it moved to %s: configure that URL if you trust it", shown([]byte(resp.Status)), to)}
 	}
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxText+1)) // what could be read informs
 	err := fmt.Errorf("%s: %s", shown([]byte(resp.Status)), shown(text))
