@@ -137,7 +137,7 @@ func (p *policyParser) define(name string, v voter) error {
 
 func (p *policyParser) group(args []string) error {
 	if len(args) < 3 {
-		return errors.New("want: group NAME all|any|K NAME...")
+		return errors.New("want: group NAME all|any|K and one or more NAMEs")
 	}
 	var g group
 	for _, name := range args[2:] {

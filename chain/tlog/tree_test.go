@@ -162,10 +162,7 @@ func TestEmptyTree(t *testing.T) {
 }
 
 // brokenTiles returns tiles of the wrong length, which no reader may.
-type brokenTiles struct {
-	tileMap
-	change int
-}
+type brokenTiles struct{ change int }
 
 func (b brokenTiles) ReadTile(id tlog.TileID, width int) ([]byte, error) {
 	return make([]byte, max(0, width*tlog.HashSize+b.change)), nil
