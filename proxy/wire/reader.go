@@ -107,20 +107,25 @@ func (r *Reader) split(err error) bool {
 }
 
 // line returns the next line without its end, its byte order mark and the
-// white space around it. The last line may lack its newline.
+// white space around it. The last line may lack its newline. A line longer
+// than a chunk is gathered and then copied once to its exact size, so that
+// nothing more is held for as long as the message lives.
 func (r *Reader) line() ([]byte, error) {
-	var line []byte
+	var parts [][]byte
+	size := 0
 	for !r.eof {
 		part, err := r.in.ReadSlice('\n')
 		r.eof = err == io.EOF
-		if len(line)+len(part) > r.max+1 {
-			return nil, r.skip(line, part, err)
+		if size+len(part) > r.max+1 {
+			return nil, r.skip(append(parts, part), err)
 		}
-		line = append(line, part...)
+		size += len(part)
 		switch {
-		case err == nil, err == io.EOF && len(line) > 0:
-			return r.trim(line), nil
-		case err != bufio.ErrBufferFull:
+		case err == bufio.ErrBufferFull:
+			parts = append(parts, bytes.Clone(part))
+		case err == nil, err == io.EOF && size > 0:
+			return r.trim(bytes.Join(append(parts, part), nil)), nil
+		default:
 			return nil, err
 		}
 	}
@@ -129,18 +134,19 @@ func (r *Reader) line() ([]byte, error) {
 
 // skip drops the rest of a line that is too long, in bounded memory, and
 // looks for its id on the way.
-func (r *Reader) skip(line, part []byte, err error) error {
+func (r *Reader) skip(parts [][]byte, err error) error {
 	var f idFinder
-	f.feed(line)
-	size := len(line)
-	for {
+	size := 0
+	for _, part := range parts {
 		f.feed(part)
 		size += len(part)
-		if err != bufio.ErrBufferFull {
-			break
-		}
+	}
+	for err == bufio.ErrBufferFull {
+		var part []byte
 		part, err = r.in.ReadSlice('\n')
 		r.eof = err == io.EOF
+		f.feed(part)
+		size += len(part)
 	}
 	if err != nil && err != io.EOF {
 		return err

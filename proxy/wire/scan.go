@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 )
@@ -128,7 +129,7 @@ func (s *scanner) array(depth int, each func(Span)) {
 }
 
 func (s *scanner) str() {
-	for i := s.pos + 1; i < len(s.b); i++ {
+	for i := plain(s.b, s.pos+1); i < len(s.b); i = plain(s.b, i+1) {
 		c := s.b[i]
 		if c >= 0x20 && c != '"' && c != '\\' {
 			continue
@@ -150,6 +151,23 @@ func (s *scanner) str() {
 	}
 	s.pos = len(s.b)
 	s.fail("unfinished string")
+}
+
+// plain skips the bytes of a string that need no look, eight at a time. It
+// stops at a quote, a backslash or a control character, or up to seven bytes
+// before one.
+func plain(b []byte, i int) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	for ; i+8 <= len(b); i += 8 {
+		w := binary.LittleEndian.Uint64(b[i:])
+		quote, slash := w^(ones*'"'), w^(ones*'\\')
+		// A byte below n has its top bit set in (w - n in each byte) &^ w;
+		// a borrow can only add false alarms above a true one.
+		if ((w-ones*0x20)&^w|(quote-ones)&^quote|(slash-ones)&^slash)&tops != 0 {
+			break
+		}
+	}
+	return i
 }
 
 // escapeLen is the length of the escape that b begins with, 0 if it is none.
