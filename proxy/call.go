@@ -114,41 +114,22 @@ func nameOf(t catalogue.Tool) policy.Call {
 }
 
 // params are those of the backend's tools/call. The name's and the arguments'
-// bytes are the ones received.
-func (t *trip) params() (json.RawMessage, error) {
-	meta, err := t.meta()
-	if err != nil {
-		return nil, err
-	}
-	b := make([]byte, 0, len(t.tool.NameJSON)+len(t.sent)+len(meta)+40)
+// bytes are the ones received, _meta is what the client said beside them, its
+// trace included.
+func (t *trip) params() json.RawMessage {
+	b := make([]byte, 0, len(t.tool.NameJSON)+len(t.sent)+len(t.c.Meta)+40)
 	b = append(append(b, `{"name":`...), t.tool.NameJSON...)
 	b = append(append(b, `,"arguments":`...), t.sent...)
-	if meta != nil {
-		b = append(append(b, `,"_meta":`...), meta...)
+	if t.c.Meta != nil {
+		b = append(append(b, `,"_meta":`...), t.c.Meta...)
 	}
-	return append(b, '}'), nil
-}
-
-// meta is what the client said beside the arguments, the trace included.
-func (t *trip) meta() (json.RawMessage, error) {
-	if t.c.Traceparent == "" {
-		return t.c.Meta, nil
-	}
-	meta := t.c.Meta
-	if meta == nil {
-		meta = json.RawMessage("{}")
-	}
-	return wire.SetDefault(meta, "traceparent", appendText(nil, t.c.Traceparent))
+	return append(b, '}')
 }
 
 // forward sends the call, which now has a durable decision, and answers with
 // what came of it.
 func (r *Router) forward(ctx context.Context, t *trip) (json.RawMessage, error) {
-	params, err := t.params()
-	if err != nil {
-		return nil, err
-	}
-	reply, err := t.to.b.Request(ctx, "tools/call", params, backend.Observer{Progress: t.c.Progress, Log: t.c.Log})
+	reply, err := t.to.b.Request(ctx, "tools/call", t.params(), backend.Observer{Progress: t.c.Progress, Log: t.c.Log})
 	end := r.ended(t, reply, err)
 	if err := r.evidence.ended(ctx, t, end); err != nil && r.o.Evidence == EvidenceRequired {
 		return r.say(withheld(t, err))

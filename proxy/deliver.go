@@ -85,7 +85,7 @@ func (r result) deliver(next string) (json.RawMessage, []string, error) {
 }
 
 // blocks are the backend's content blocks, without the array's brackets. A
-// text or a lone block where an array belongs is wrapped.
+// text or a lone block where an array belongs is wrapped, anything else is shown as text.
 func (r result) blocks() (inner []byte, changes []string) {
 	if r.content == nil {
 		return nil, nil
@@ -96,8 +96,10 @@ func (r result) blocks() (inner []byte, changes []string) {
 	case '"':
 		text := append([]byte(`{"type":"text","text":`), r.content...)
 		return append(text, '}'), []string{wrappedContent}
+	case '{':
+		return r.content, []string{wrappedContent}
 	}
-	return r.content, []string{wrappedContent}
+	return textBlock(string(r.content)), []string{wrappedContent}
 }
 
 // maxEmpty bounds how many bytes of content are looked at for being empty.
