@@ -1,0 +1,165 @@
+package chain
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"time"
+
+	"toolguardian/receipts"
+)
+
+// Line is one line of a chain's folder.
+type Line struct {
+	Seq     uint64 // by position: the segment's first seq and the lines before it there
+	Bytes   []byte // without "\n"; of a line longer than receipts.MaxLine one byte more than that
+	Segment string // file name
+	Offset  int64
+	Torn    bool // the last of its segment, without "\n"
+}
+
+// Reader reads a chain's folder as it was at OpenReader, whatever is appended
+// meanwhile. It takes no lock, writes nothing, and judges nothing.
+type Reader struct {
+	at       layout
+	segments []extent
+}
+
+// extent is a segment and how much of it is read.
+type extent struct{ first, size uint64 }
+
+// OpenReader opens the evidence folder dir, or one below closed/.
+func OpenReader(dir string) (*Reader, error) {
+	at := layout{fs: OS(), dir: dir}
+	if err := at.checkFormat(); err != nil {
+		return nil, err
+	}
+	firsts, err := at.segments()
+	if err != nil {
+		return nil, err
+	}
+	if len(firsts) == 0 {
+		return nil, fmt.Errorf("%w: %s", ErrNoChain, dir)
+	}
+	r := &Reader{at: at}
+	for i, first := range firsts {
+		size, err := at.extent(first, i == len(firsts)-1)
+		if err != nil {
+			return nil, err
+		}
+		r.segments = append(r.segments, extent{first, size})
+	}
+	return r, nil
+}
+
+// A writer puts a line down within writeTime: an end without "\n" that is
+// still there afterwards is a torn tail and not a line on its way.
+const (
+	writeTime = 100 * time.Millisecond
+	writeLook = 2 * time.Millisecond
+)
+
+// extent returns a segment's size, of the last one at the end of a line if a
+// writer is at work.
+func (l layout) extent(first uint64, last bool) (uint64, error) {
+	file, err := l.fs.OpenFile(l.segment(first), os.O_RDONLY, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	for began := time.Now(); ; time.Sleep(writeLook) {
+		info, err := file.Info()
+		if err != nil {
+			return 0, err
+		}
+		if !last || info.Size == 0 || time.Since(began) > writeTime {
+			return uint64(info.Size), nil
+		}
+		var b [1]byte
+		if n, _ := file.ReadAt(b[:], info.Size-1); n == 1 && b[0] == '\n' {
+			return uint64(info.Size), nil
+		}
+	}
+}
+
+// Lines yields the lines from seq from on, in bounded memory. The bytes of a
+// Line are good until the next one. After an error nothing follows.
+func (r *Reader) Lines(from uint64) iter.Seq2[Line, error] {
+	return func(yield func(Line, error) bool) {
+		for i, e := range r.segments {
+			if i+1 < len(r.segments) && r.segments[i+1].first <= from {
+				continue
+			}
+			if more, err := r.segment(e, from, yield); err != nil {
+				yield(Line{}, err)
+				return
+			} else if !more {
+				return
+			}
+		}
+	}
+}
+
+func (r *Reader) segment(e extent, from uint64, yield func(Line, error) bool) (more bool, err error) {
+	file, err := r.at.fs.OpenFile(r.at.segment(e.first), os.O_RDONLY, 0)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrChanged, err)
+	}
+	defer file.Close()
+	start := spot{segment: e.first}
+	seq := e.first
+	if from > e.first {
+		start, err = findIn(file, e.first, int64(e.size), from)
+		if errors.Is(err, ErrNotFound) {
+			return true, nil // from lies behind the last line
+		}
+		if err != nil {
+			return false, err
+		}
+		seq = from
+	}
+	more = true
+	name := stem(e.first) + segmentSuffix
+	err = eachLine(file, start.off, int64(e.size), func(line []byte, at int64) bool {
+		behind := at + int64(len(line))
+		torn := behind == int64(e.size) && len(line) <= receipts.MaxLine
+		more = yield(Line{Seq: seq, Bytes: line, Segment: name, Offset: at, Torn: torn}, nil)
+		seq++
+		return more
+	})
+	return more, err
+}
+
+// Size counts the lines: those before the last segment by its name, those in
+// it one by one. A torn last line counts.
+func (r *Reader) Size() (uint64, error) {
+	e := r.segments[len(r.segments)-1]
+	file, err := r.at.fs.OpenFile(r.at.segment(e.first), os.O_RDONLY, 0)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrChanged, err)
+	}
+	defer file.Close()
+	n := e.first
+	err = eachLine(file, 0, int64(e.size), func([]byte, int64) bool { n++; return true })
+	return n, err
+}
+
+// Line returns line seq as the file has it.
+func (r *Reader) Line(seq uint64) ([]byte, error) {
+	for line, err := range r.Lines(seq) {
+		if err != nil {
+			return nil, err
+		}
+		return append([]byte(nil), line.Bytes...), nil
+	}
+	return nil, fmt.Errorf("%w: line %d", ErrNotFound, seq)
+}
+
+// Salt returns the salt of a committed field, ErrErased where it was shredded.
+func (r *Reader) Salt(seq uint64, f receipts.FieldID) ([32]byte, error) {
+	return r.at.saltOf(seq, f)
+}
+
+// Close is there for what may be held open one day.
+func (r *Reader) Close() error { return nil }
