@@ -81,6 +81,10 @@ func Status(err error) int {
 	return http.StatusInternalServerError
 }
 
+// ErrorOf reads the error that a response other than 200 to a write stands
+// for.
+func ErrorOf(resp *http.Response, body []byte) error { return errorOf(resp, body, true) }
+
 // errorOf reads the error that a response other than 200 stands for.
 func errorOf(resp *http.Response, body []byte, write bool) error {
 	switch resp.StatusCode {

@@ -403,3 +403,11 @@ func encodeState(s store.State) []byte {
 	b = binary.BigEndian.AppendUint64(b, s.Epoch)
 	return append(b, s.Checkpoint...)
 }
+
+// fileName is the store's file in a witness's data folder.
+const fileName = "log.db"
+
+// OpenDir opens the store of a witness's data folder; it is a witness.Engine.
+func OpenDir(dir string) (store.Store, error) {
+	return Open(Options{Path: filepath.Join(dir, fileName)})
+}

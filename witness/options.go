@@ -1,0 +1,94 @@
+package witness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"toolguardian/tsa"
+	"toolguardian/witness/api"
+	"toolguardian/witness/store"
+)
+
+// Engine opens the store of the data folder dir.
+type Engine func(dir string) (store.Store, error)
+
+// Timestamper asks one authority for a token over a SHA-256 digest.
+type Timestamper interface {
+	Stamp(ctx context.Context, digest [32]byte) (tsa.Token, error)
+}
+
+// Authority is one source of time. What its Timestamper returns is judged again
+// by Verify, with the digest set, before it is kept.
+type Authority struct {
+	Name        string // label in leaves and paths: a-z, 0-9, dot and dash
+	Timestamper Timestamper
+	Verify      tsa.VerifyOptions
+	Certs       [][]byte // DER, kept as blobs beside its tokens
+}
+
+// Options of New. The zero value of a field means what its comment says.
+type Options struct {
+	Dir    string // made by Init
+	Engine Engine // of the store in Dir
+
+	// HeadFile is a path outside Dir where the newest checkpoint is kept; a
+	// folder restored from an old copy is then refused at start. Empty: none.
+	HeadFile string
+
+	// Authorities stamp the log's checkpoints. Empty: the built-in authority in
+	// Dir, whose tokens are labelled self-issued.
+	Authorities []Authority
+	StampEvery  time.Duration // zero: a minute
+
+	// RatePerSecond bounds the heads and events of one origin, with bursts of
+	// five seconds' worth. Zero: 20; below zero: no bound.
+	RatePerSecond float64
+
+	Now    func() time.Time // nil: time.Now
+	Logger *slog.Logger     // nil: discards
+}
+
+const (
+	defaultStampEvery = time.Minute
+	defaultRate       = 20
+)
+
+func (o Options) checked() (Options, error) {
+	if o.Dir == "" || o.Engine == nil {
+		return o, errors.New("witness: options need Dir and Engine")
+	}
+	if o.StampEvery < 0 {
+		return o, fmt.Errorf("witness: StampEvery is %v, want more than zero", o.StampEvery)
+	}
+	o.Authorities = append([]Authority(nil), o.Authorities...)
+	names := map[string]bool{}
+	for _, a := range o.Authorities {
+		if err := api.CheckAuthority(a.Name); err != nil {
+			return o, fmt.Errorf("witness: %w", err)
+		}
+		if names[a.Name] || a.Timestamper == nil {
+			return o, fmt.Errorf("witness: the authority %s is there twice, or has no timestamper", a.Name)
+		}
+		names[a.Name] = true
+	}
+	return o.withDefaults(), nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.StampEvery == 0 {
+		o.StampEvery = defaultStampEvery
+	}
+	if o.RatePerSecond == 0 {
+		o.RatePerSecond = defaultRate
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}

@@ -1,0 +1,94 @@
+package witness
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"toolguardian/chain/tlog"
+	"toolguardian/witness/api"
+	"toolguardian/witness/store"
+)
+
+// originRecord is what the store keeps about one origin: enough to judge the
+// next head without reading the log. Fsck rebuilds it from the leaves.
+type originRecord struct {
+	Origin string `json:"origin"`
+	Key    string `json:"key,omitempty"` // vkey in force; none for the log itself
+	Keys   uint64 `json:"keys"`          // index of the key leaf that put it in force
+	Prev   uint64 `json:"prev"`          // index of the newest leaf of any type
+
+	Head  *headRecord  `json:"head,omitempty"`
+	Event *eventRecord `json:"event,omitempty"`
+	Stamp *stampPlace  `json:"stamp,omitempty"` // of the log itself
+}
+
+// headRecord is the latest cosigned head.
+type headRecord struct {
+	Index uint64    `json:"index"` // of its leaf
+	Size  uint64    `json:"size"`
+	Root  tlog.Hash `json:"root"`
+	Time  int64     `json:"time"` // of the newest cosignature, POSIX seconds
+	Note  []byte    `json:"note"` // served; may hold lines of other keys
+}
+
+// eventRecord is the newest event leaf.
+type eventRecord struct {
+	Index     uint64         `json:"index"`
+	State     api.EventState `json:"state"`
+	Heartbeat uint64         `json:"heartbeat"`
+}
+
+// stampPlace is the newest stamped checkpoint.
+type stampPlace struct {
+	Size uint64 `json:"size"`
+}
+
+// latest is the size and root that the next head must extend.
+func (r *originRecord) latest() (size uint64, root tlog.Hash) {
+	if r.Head == nil {
+		return 0, tlog.EmptyRoot()
+	}
+	return r.Head.Size, r.Head.Root
+}
+
+// lastEvent is the index that a new event must know of: the newest event leaf,
+// or the key leaf when there is none.
+func (r *originRecord) lastEvent() uint64 {
+	if r.Event == nil {
+		return r.Keys
+	}
+	return r.Event.Index
+}
+
+func originKey(origin string) []byte {
+	sum := sha256.Sum256([]byte(origin))
+	return sum[:]
+}
+
+// readOrigin gives the record of a chain, or api.ErrUnknownOrigin. The log's
+// own record is not a chain's.
+func readOrigin(r store.Reader, origin string) (*originRecord, error) {
+	rec, err := readRecord(r, originKey(origin))
+	if errors.Is(err, store.ErrNotFound) || err == nil && (rec.Origin != origin || rec.Key == "") {
+		return nil, fmt.Errorf("%w: %.255q is not enrolled here; ask the operator for a token", api.ErrUnknownOrigin, origin)
+	}
+	return rec, err
+}
+
+func readRecord(r store.Reader, key []byte) (*originRecord, error) {
+	b, err := r.Get(store.Origins, key)
+	if err != nil {
+		return nil, err
+	}
+	return decodeRecord(b)
+}
+
+func decodeRecord(b []byte) (*originRecord, error) {
+	rec := new(originRecord)
+	if err := json.Unmarshal(b, rec); err != nil {
+		return nil, fmt.Errorf("%w: origin record: %w", store.ErrDamaged, err)
+	}
+	return rec, nil
+}

@@ -1,0 +1,196 @@
+package witness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+
+	"toolguardian/chain/tlog"
+	"toolguardian/witness/api"
+	"toolguardian/witness/store"
+)
+
+// Server is one witness: its keys, its store and its one sequencer.
+type Server struct {
+	o      Options
+	origin string
+	keys   keys
+	store  store.Store
+	seq    *sequencer
+	limits *limits
+
+	workers  *semaphore.Weighted // bounds the judging of heads to the cores
+	activity chan struct{}       // holds one signal after the first leaf that is not a time leaf
+	newest   chan store.State    // holds the newest durable state for the head file
+
+	stampMu sync.Mutex // one timestamp round at a time
+}
+
+// New opens the witness of o.Dir and checks that the log is what its last
+// checkpoint says: the tiles give its root, the signature is ours, and the
+// head file's checkpoint is in it. It signs nothing; Run does. Call Close in
+// the end.
+func New(o Options) (*Server, error) {
+	o, err := o.checked()
+	if err != nil {
+		return nil, err
+	}
+	origin, err := readDirFormat(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	k, err := loadKeys(o.Dir, origin)
+	if err != nil {
+		return nil, fmt.Errorf("witness: %w", err)
+	}
+	if len(o.Authorities) == 0 {
+		a, err := builtIn(o)
+		if err != nil {
+			return nil, fmt.Errorf("witness: %w", err)
+		}
+		o.Authorities = []Authority{a}
+	}
+	st, err := o.Engine(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("witness: %w", err)
+	}
+	s := assemble(o, origin, k, st)
+	if err := s.load(); err != nil {
+		return nil, errors.Join(fmt.Errorf("witness: %w", err), st.Close())
+	}
+	return s, nil
+}
+
+func assemble(o Options, origin string, k keys, st store.Store) *Server {
+	s := &Server{
+		o: o, origin: origin, keys: k, store: st,
+		limits:   newLimits(o.RatePerSecond),
+		workers:  semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
+		activity: make(chan struct{}, 1),
+		newest:   make(chan store.State, 1),
+	}
+	s.seq = &sequencer{
+		store: st, origin: origin, log: k.log, now: o.Now, logger: o.Logger,
+		queue: make(chan *pending, queueLength), stopped: make(chan struct{}), onCommit: s.landed,
+	}
+	s.seq.healthy.Store(true)
+	return s
+}
+
+// load is the start of a process over a store that another one left.
+func (s *Server) load() error {
+	return s.store.View(func(r store.Reader) error {
+		state, err := r.State()
+		if err != nil {
+			return err
+		}
+		if err := s.checkState(state, r); err != nil {
+			return err
+		}
+		active, err := lastActive(state.Size, r)
+		if err != nil {
+			return err
+		}
+		s.seq.active.Store(active)
+		s.signalActivity(active)
+		return s.checkHeadFile(state, r)
+	})
+}
+
+// checkState rebuilds the root from the tiles and compares it with the signed
+// checkpoint, before anything is signed on top.
+func (s *Server) checkState(state store.State, r store.Reader) error {
+	cp, note, err := tlog.ParseSignedCheckpoint(state.Checkpoint)
+	if err != nil {
+		return fmt.Errorf("%w: the newest checkpoint: %w", store.ErrDamaged, err)
+	}
+	if _, err := note.Verify(s.keys.log.Vkey()); err != nil {
+		return fmt.Errorf("%w: the newest checkpoint is not signed by the key in the folder: %w", store.ErrDamaged, err)
+	}
+	if cp.Origin != s.origin || cp.Size != state.Size {
+		return fmt.Errorf("%w: the newest checkpoint is of %s at size %d, the log is %s at size %d",
+			store.ErrDamaged, cp.Origin, cp.Size, s.origin, state.Size)
+	}
+	return s.seq.follow(state, r)
+}
+
+// lastActive finds the newest leaf that is not a time leaf, from the end. Time
+// leaves alone are never stamped, so there are only as many at the end as one
+// round makes.
+func lastActive(size uint64, r store.Reader) (uint64, error) {
+	for ; size > 0; size-- {
+		entries, err := r.Entries(size-1, 1)
+		if err != nil {
+			return 0, err
+		}
+		if l, err := api.ParseLeaf(entries[0]); err != nil || l.Type != api.LeafTime {
+			return size, nil
+		}
+	}
+	return 0, nil
+}
+
+// landed runs in the sequencer after each commit and never waits.
+func (s *Server) landed(state store.State) {
+	s.signalActivity(s.seq.active.Load())
+	select {
+	case <-s.newest:
+	default:
+	}
+	s.newest <- state // the sequencer is the only sender, and has just made room
+}
+
+func (s *Server) signalActivity(active uint64) {
+	if active == 0 {
+		return
+	}
+	select {
+	case s.activity <- struct{}{}:
+	default:
+	}
+}
+
+// Run serves until ctx ends: sequencer, timestamps, head file and the admin
+// socket. Then it commits what was queued and returns nil. Any error means
+// that the process should end; ErrFatal that nothing was signed any more.
+func (s *Server) Run(ctx context.Context) error {
+	if s.o.HeadFile == "" {
+		s.o.Logger.Warn("no head file and no cosigners: a folder restored from an old copy would not be noticed")
+	}
+	admin, err := s.listenAdmin()
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.seq.run(ctx) })
+	g.Go(func() error { return s.stampLoop(ctx) })
+	g.Go(func() error { return s.headFileLoop(ctx) })
+	g.Go(func() error { return s.serveAdmin(ctx, admin) })
+	return g.Wait()
+}
+
+// Close closes the store; call it after Run has returned.
+func (s *Server) Close() error { return s.store.Close() }
+
+// Vkeys are the log's key, type 01, and the cosigner's, type 04.
+func (s *Server) Vkeys() (log, cosigner tlog.Vkey) {
+	return s.keys.log.Vkey(), s.keys.cosigner.Vkey()
+}
+
+// Ready says whether a head sent now could be cosigned.
+func (s *Server) Ready() error {
+	select {
+	case <-s.seq.stopped:
+		return errStopped
+	default:
+	}
+	if !s.seq.healthy.Load() {
+		return fmt.Errorf("%w: the last batch was not written; see the log", api.ErrUnavailable)
+	}
+	return nil
+}

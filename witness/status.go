@@ -1,0 +1,114 @@
+package witness
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"toolguardian/chain/tlog"
+	"toolguardian/witness/api"
+	"toolguardian/witness/store"
+)
+
+// Status is the state of the witness as its operator sees it.
+type Status struct {
+	Origin      string    `json:"origin"`
+	Log         string    `json:"log"`      // vkey
+	Cosigner    string    `json:"cosigner"` // vkey
+	Size        uint64    `json:"size"`
+	Root        tlog.Hash `json:"root"`
+	Checkpoint  string    `json:"checkpoint"` // signed
+	Agents      int       `json:"agents"`
+	Stamped     uint64    `json:"stamped"`     // size of the newest stamped checkpoint
+	StampedAt   time.Time `json:"stamped_at"`  // by the first of its tokens; zero: never
+	Authorities []string  `json:"authorities"` // asked for timestamps
+	HeadFile    string    `json:"head_file"`   // empty: none
+	Unhealthy   string    `json:"unhealthy,omitempty"`
+}
+
+// Agent is one enrolled origin.
+type Agent struct {
+	Origin   string         `json:"origin"`
+	Key      string         `json:"key"`       // vkey in force
+	KeyIndex uint64         `json:"key_index"` // of its leaf
+	HeadSize uint64         `json:"head_size"`
+	HeadRoot tlog.Hash      `json:"head_root"`
+	HeadAt   uint64         `json:"head_index"`
+	HeadTime time.Time      `json:"head_time"`       // zero: no head yet
+	State    api.EventState `json:"state,omitempty"` // as its owner reported it
+}
+
+// Status reads the newest snapshot.
+func (s *Server) Status(context.Context) (st Status, err error) {
+	log, cosigner := s.Vkeys()
+	st = Status{Origin: s.origin, Log: log.String(), Cosigner: cosigner.String(), HeadFile: s.o.HeadFile}
+	for _, a := range s.o.Authorities {
+		st.Authorities = append(st.Authorities, a.Name)
+	}
+	if err := s.Ready(); err != nil {
+		st.Unhealthy = err.Error()
+	}
+	err = s.read(func(p published) error {
+		cp, _, err := tlog.ParseSignedCheckpoint(p.checkpoint)
+		if err != nil {
+			return fmt.Errorf("%w: the newest checkpoint: %w", store.ErrDamaged, err)
+		}
+		st.Size, st.Root, st.Checkpoint = cp.Size, cp.Root, string(p.checkpoint)
+		return st.readRest(p)
+	})
+	return st, err
+}
+
+func (st *Status) readRest(p published) (err error) {
+	if st.Stamped, err = lastStamped(p, st.Origin); err != nil {
+		return err
+	}
+	if st.Stamped > 0 {
+		records, err := readStamps(p, st.Stamped)
+		if err != nil || len(records) == 0 {
+			return err
+		}
+		st.StampedAt = records[0].Time
+	}
+	return scanAgents(p, func(*originRecord) { st.Agents++ })
+}
+
+// Agents lists the enrolled origins.
+func (s *Server) Agents(context.Context) (agents []Agent, err error) {
+	err = s.read(func(p published) error {
+		return scanAgents(p, func(rec *originRecord) { agents = append(agents, rec.agent()) })
+	})
+	return agents, err
+}
+
+func (r *originRecord) agent() Agent {
+	a := Agent{Origin: r.Origin, Key: r.Key, KeyIndex: r.Keys}
+	if r.Head != nil {
+		a.HeadSize, a.HeadRoot, a.HeadAt = r.Head.Size, r.Head.Root, r.Head.Index
+		a.HeadTime = time.Unix(r.Head.Time, 0).UTC()
+	}
+	if r.Event != nil {
+		a.State = r.Event.State
+	}
+	return a
+}
+
+func scanAgents(r store.Reader, fn func(*originRecord)) error {
+	var bad error
+	err := r.Scan(store.Origins, nil, func(_, value []byte) bool {
+		rec := new(originRecord)
+		if err := json.Unmarshal(value, rec); err != nil {
+			bad = fmt.Errorf("%w: origin record: %w", store.ErrDamaged, err)
+			return false
+		}
+		if rec.Key != "" {
+			fn(rec)
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	return bad
+}
