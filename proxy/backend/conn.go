@@ -125,6 +125,9 @@ func (c *conn) ended() bool { return within(0, c.done) }
 // shut ends the process: end of input first, a stop after patience. It returns
 // when the process is gone.
 func (c *conn) shut(patience time.Duration) {
+	if patience > 0 {
+		c.proc.closing()
+	}
 	c.proc.stdin.Close()
 	if !within(patience, c.proc.exited) {
 		c.proc.stop()

@@ -20,7 +20,7 @@ const maxFrame = 16 << 20
 // order is what the router asks for. Its strings travel as bytes, since paths,
 // arguments and variables need not be UTF-8.
 type order struct {
-	Op   string   `json:"op"` // "start" or "stop"
+	Op   string   `json:"op"` // "start", "closing" or "stop"
 	ID   int64    `json:"id"`
 	Path []byte   `json:"path,omitempty"`
 	Argv [][]byte `json:"argv,omitempty"`
@@ -50,11 +50,12 @@ func toStrings(in [][]byte) []string {
 }
 
 // event is what the supervisor tells of the process with that id: exactly one
-// of a pid, an error and an exit.
+// of a pid, an error, that it is ready for a closing, and an exit.
 type event struct {
 	ID    int64  `json:"id"`
 	PID   int    `json:"pid,omitempty"`
 	Error string `json:"error,omitempty"`
+	Ready bool   `json:"ready,omitempty"`
 	Exit  *Exit  `json:"exit,omitempty"`
 }
 

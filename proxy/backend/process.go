@@ -17,6 +17,10 @@ type process struct {
 	exited chan struct{} // closed when it ended; exit is set before
 	exit   Exit
 	stop   func() // asks for TERM, two seconds, KILL of the group; returns at once
+
+	// closing is called before the server is asked to end by itself, so that
+	// what it started can still be found afterwards.
+	closing func()
 }
 
 // closePipes gives our ends back. A server that reads sees the end of input.

@@ -2,6 +2,7 @@ package backend
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"strconv"
 	"syscall"
@@ -24,9 +25,12 @@ func childAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }
 
-// becomeReaper makes orphans below us our children, so none can get away.
+// becomeReaper makes orphans below us our children, so none can get away, and
+// keeps descriptors that the router itself inherited from its client out of the
+// backends. Older kernels lack the second.
 func becomeReaper() {
 	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+	unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC)
 }
 
 // descendants are all processes below root, in no order.

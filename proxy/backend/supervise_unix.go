@@ -48,12 +48,13 @@ type warden struct {
 	mu    sync.Mutex
 	byPID map[int]int64
 	byID  map[int64]int
+	below map[int][]int // what was below a leader when its closing was announced
 
 	ending sync.WaitGroup // groups being ended
 }
 
 func newWarden(c *net.UnixConn) *warden {
-	return &warden{conn: c, byPID: map[int]int64{}, byID: map[int64]int{}}
+	return &warden{conn: c, byPID: map[int]int64{}, byID: map[int64]int{}, below: map[int][]int{}}
 }
 
 func (w *warden) run() {
@@ -87,6 +88,8 @@ func (w *warden) serve() {
 		switch o.Op {
 		case "start":
 			w.start(o, fds)
+		case "closing":
+			w.closing(o.ID)
 		case "stop":
 			w.stop(o.ID)
 		}
@@ -120,8 +123,19 @@ func (w *warden) stop(id int64) {
 	pid := w.byID[id]
 	w.mu.Unlock()
 	if pid > 0 {
-		w.ending.Go(func() { endGroup(pid) })
+		w.ending.Go(func() { endGroup(pid, descendants(pid)) })
 	}
+}
+
+// closing looks at what is below a leader while the leader still holds it
+// together.
+func (w *warden) closing(id int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if pid := w.byID[id]; pid > 0 {
+		w.below[pid] = descendants(pid)
+	}
+	writeFrame(w.conn, event{ID: id, Ready: true})
 }
 
 // reap collects every child that ended, ours and the adopted, and ends what a
@@ -146,7 +160,9 @@ func (w *warden) reap() {
 		delete(w.byID, id)
 		exit := exitOf(ws)
 		writeFrame(w.conn, event{ID: id, Exit: &exit})
-		w.ending.Go(func() { endGroup(pid) })
+		strays := w.below[pid]
+		delete(w.below, pid)
+		w.ending.Go(func() { endGroup(pid, strays) })
 	}
 }
 
@@ -161,18 +177,18 @@ func exitOf(ws syscall.WaitStatus) Exit {
 func (w *warden) endAll() {
 	w.mu.Lock()
 	for pid := range w.byPID {
-		w.ending.Go(func() { endGroup(pid) })
+		w.ending.Go(func() { endGroup(pid, nil) })
 	}
 	w.mu.Unlock()
 	w.ending.Wait()
 	killDescendants()
 }
 
-// endGroup sends TERM, waits two seconds and sends KILL. A group's number is
-// not given to another process while a member lives, so only an empty group
-// could be mistaken, and that one is left at the first look.
-func endGroup(pgid int) {
-	strays := descendants(pgid)
+// endGroup sends TERM, waits two seconds and sends KILL; strays were below the
+// leader and may have left its group. A group's number is not given to another
+// process while a member lives, so only an empty group could be mistaken, and
+// that one is left at the first look.
+func endGroup(pgid int, strays []int) {
 	if syscall.Kill(-pgid, syscall.SIGTERM) == nil && !groupGone(pgid, grace) {
 		syscall.Kill(-pgid, syscall.SIGKILL)
 		groupGone(pgid, grace)

@@ -100,7 +100,8 @@ type link struct {
 // pendingStart is a process from the order to its exit.
 type pendingStart struct {
 	proc    *process
-	started chan error // one value
+	started chan error    // one value
+	ready   chan struct{} // one value an order "closing"
 }
 
 func launch(exe string, log *slog.Logger) (*link, error) {
@@ -180,13 +181,18 @@ func (l *link) start(ctx context.Context, o order) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &pendingStart{proc: p, started: make(chan error, 1)}
+	w := &pendingStart{proc: p, started: make(chan error, 1), ready: make(chan struct{}, 1)}
 	l.mu.Lock()
 	l.next++
 	o.ID = l.next
 	l.procs[o.ID] = w
 	l.mu.Unlock()
 	p.stop = func() { l.send(order{Op: "stop", ID: o.ID}) }
+	p.closing = func() {
+		if l.send(order{Op: "closing", ID: o.ID}) == nil {
+			within(closePatience, w.ready)
+		}
+	}
 
 	err = l.send(o, theirs...)
 	for _, f := range theirs {
@@ -266,6 +272,11 @@ func (l *link) handle(e event) {
 		delete(l.procs, e.ID)
 		w.proc.exit = *e.Exit
 		close(w.proc.exited)
+	case e.Ready:
+		select {
+		case w.ready <- struct{}{}:
+		default:
+		}
 	case e.Error != "":
 		delete(l.procs, e.ID)
 		w.started <- errors.New(e.Error)
