@@ -34,7 +34,8 @@ type Authority struct {
 
 // NewAuthority opens the authority in o.Dir. Where the folder is absent or
 // empty it makes a root and a signer (EC P-256, without an end of validity). It
-// refuses key files that others may read.
+// refuses key files that others may read. One process at a time issues from a
+// folder: the clock's guard is kept in memory between its writes.
 func NewAuthority(o AuthorityOptions) (*Authority, error) {
 	if o.Dir == "" {
 		return nil, errors.New("timestamp authority: no folder for its keys is given")

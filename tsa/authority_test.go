@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -308,6 +309,95 @@ func TestHandler(t *testing.T) {
 			}
 			if checkDER(body) != nil {
 				t.Error("the answer is not DER")
+			}
+		})
+	}
+}
+
+// TestAuthorityTogether: opened for the first time by several at once there is
+// one root, and stamps made side by side have their own serial numbers.
+func TestAuthorityTogether(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "tsa")
+	const n = 4
+	roots, serials := make([][]byte, n), make([]*big.Int, n)
+	var group sync.WaitGroup
+	for i := range n {
+		group.Go(func() {
+			a, err := NewAuthority(AuthorityOptions{Dir: dir, Now: func() time.Time { return labTime }})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			roots[i] = a.RootPEM()
+		})
+	}
+	group.Wait()
+	a, err := NewAuthority(AuthorityOptions{Dir: dir, Now: func() time.Time { return labTime }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		group.Go(func() {
+			token, err := a.Stamp(context.Background(), labDigest)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			serials[i] = token.Serial
+		})
+	}
+	group.Wait()
+	for i := range n {
+		if !bytes.Equal(roots[i], a.RootPEM()) {
+			t.Errorf("opener %d got another root", i)
+		}
+		for j := range i {
+			if serials[i] == nil || serials[j] == nil || serials[i].Cmp(serials[j]) == 0 {
+				t.Errorf("serial numbers %v and %v", serials[i], serials[j])
+			}
+		}
+	}
+	checkPrivate(t, dir)
+}
+
+func TestWrapToken(t *testing.T) {
+	l := newLab(t)
+	token := l.issue(l.statement())
+	status, got, err := ParseResponse(WrapToken(token))
+	if err != nil || status.Code != 0 || !bytes.Equal(got, token) {
+		t.Fatalf("status %v, err = %v", status, err)
+	}
+	if again, err := SplitToken(token); err != nil || !bytes.Equal(again, token) {
+		t.Fatalf("a token is not its own: %v", err)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	text := strings.Repeat("w\x1b", 200)
+	for _, tt := range []struct {
+		name      string
+		info      []byte
+		code      int
+		permanent bool
+		says      string
+	}{
+		{"modifications", sequence(encodeSmall(1)), 1, false, "granted with modifications"},
+		{"two failures", sequence(encodeSmall(2), tlv(tagBitString, []byte{0, 0x20, 0, 0, 0x40})), 2, true, "badRequest, systemFailure"},
+		{"text not in a sequence", sequence(encodeSmall(2), tlv(tagUTF8, []byte("no"))), 2, false, `"no"`},
+		{"long text", sequence(encodeSmall(3), sequence(tlv(tagUTF8, []byte(text)))), 3, false, "…"},
+		{"unnamed failure", sequence(encodeSmall(2), tlv(tagBitString, []byte{6, 0x40})), 2, false, "failure bit 1"},
+		{"revocation", sequence(encodeSmall(5)), 5, false, "revocation notification"},
+		{"unknown", sequence(encodeSmall(6)), -1, false, "unreadable status"},
+		{"none", sequence(), -1, false, "unreadable status"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			status, _, err := ParseResponse(sequence(tt.info))
+			wantRefusal(t, err, RuleStatus)
+			if status.Code != tt.code || status.Permanent() != tt.permanent || !strings.Contains(status.String(), tt.says) {
+				t.Errorf("%v (code %d, permanent %v), want %q", status, status.Code, status.Permanent(), tt.says)
+			}
+			if strings.Contains(status.String(), "\x1b") || len(status.String()) > 1000 {
+				t.Errorf("text is not escaped and cut: %q", status)
 			}
 		})
 	}

@@ -70,15 +70,20 @@ func TestMutants(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			refused := 0
-			for i := range s.bytes {
+			stride := 1
+			if testing.Short() {
+				stride = 16
+			}
+			refused, made := 0, 0
+			for i := 0; i < len(s.bytes); i += stride {
+				made += 2
 				m := bytes.Clone(s.bytes)
 				m[i] ^= 1 << random.IntN(8)
 				refused += s.check(t, want, m)
 				refused += s.check(t, want, mangle(random, s.bytes))
 			}
-			if refused < len(s.bytes) {
-				t.Errorf("only %d of %d mutants are refused", refused, 2*len(s.bytes))
+			if refused < made/2 {
+				t.Errorf("only %d of %d mutants are refused", refused, made)
 			}
 		})
 	}

@@ -72,7 +72,8 @@ func createKeys(dir string, now time.Time) error {
 	if err := syncDir(beside); err != nil {
 		return err
 	}
-	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// Neither call harms a folder that is not empty.
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	if err := os.Rename(beside, dir); err != nil && !errors.Is(err, fs.ErrExist) {

@@ -211,3 +211,7 @@ func SplitToken(b []byte) ([]byte, error) {
 	_, token, err := ParseResponse(b)
 	return token, err
 }
+
+// WrapToken puts a response of status 0 around a token, for readers that want
+// a TimeStampResp.
+func WrapToken(token []byte) []byte { return encodeGranted(token) }

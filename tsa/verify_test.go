@@ -201,3 +201,82 @@ func TestRevocationForeign(t *testing.T) {
 	_, err := Verify(l.issue(l.statement()), o)
 	wantRefusal(t, err, RuleRevoked)
 }
+
+// TestRevocationEmbedded: a list in the token's own crls field, beside an OCSP
+// response, is judged like one kept beside the token.
+func TestRevocationEmbedded(t *testing.T) {
+	l := newLab(t)
+	ocsp := tlv(tagContext1, tlv(tagOID, []byte("\x2b\x06\x01\x05\x05\x07\x10\x02")), sequence())
+	later := l.revoke(l.signer, labTime.Add(time.Hour), 4)
+	got, err := Verify(embed(t, l.issue(l.statement()), later, ocsp), l.options())
+	if err != nil || got.RevocationAsOf.IsZero() {
+		t.Fatalf("err = %v, as of %v", err, got.RevocationAsOf)
+	}
+	_, err = Verify(embed(t, l.issue(l.statement()), ocsp, l.revoke(l.signer, labTime, 1)), l.options())
+	wantRefusal(t, err, RuleRevoked)
+}
+
+// embed puts revocation data before the SignerInfos.
+func embed(t *testing.T, token []byte, data ...[]byte) []byte {
+	t.Helper()
+	c, ok := openContentInfo(token)
+	if !ok {
+		t.Fatal("no SignedData")
+	}
+	var parts [][]byte
+	for !c.done() {
+		if c.peek(tagSet) && len(parts) > 2 {
+			parts = append(parts, tlv(tagContext1, data...))
+		}
+		e, ok := c.next()
+		if !ok {
+			t.Fatal("SignedData ends early")
+		}
+		parts = append(parts, e.full)
+	}
+	return sequence(tlv(tagOID, []byte(oidSignedData)), tlv(tagContext0, sequence(parts...)))
+}
+
+// TestVerifyContent signs TSTInfo that is not of RFC 3161's form.
+func TestVerifyContent(t *testing.T) {
+	l := newLab(t)
+	good, err := l.statement().der()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside := func() *cursor {
+		c := cursor{rest: good}
+		e, _ := c.only(tagSequence)
+		return e.inside()
+	}
+	extension := func(critical ...[]byte) []byte {
+		parts := append([][]byte{tlv(tagOID, []byte{0x2a, 3, 4})}, critical...)
+		return tlv(tagContext1, sequence(append(parts, tlv(tagOctetString))...))
+	}
+	isTrue := tlv(tagBoolean, []byte{0xff})
+	for _, tt := range []struct {
+		name    string
+		content []byte
+		want    Rule
+	}{
+		{"as it is", good, ""},
+		{"unknown extension", sequence(inside().rest, extension()), ""},
+		{"unknown critical extension", sequence(inside().rest, extension(isTrue)), RuleExtension},
+		{"extension twice critical", sequence(inside().rest, extension(isTrue, isTrue)), RuleTSTInfo},
+		{"a field too many", sequence(inside().rest, encodeSmall(1)), RuleTSTInfo},
+		{"bytes behind", append(bytes.Clone(good), 5, 0), RuleTSTInfo},
+		{"a set", append([]byte{tagSet}, good[1:]...), RuleTSTInfo},
+		{"empty", nil, RuleTSTInfo},
+		{"empty sequence", sequence(), RuleTSTInfo},
+		{"version 2", sequence(encodeSmall(2), inside().rest[3:]), RuleTSTInfo},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Verify(l.sign(tt.content), l.options())
+			if tt.want != "" {
+				wantRefusal(t, err, tt.want)
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		})
+	}
+}
