@@ -7,7 +7,7 @@ import (
 )
 
 // ErrMissing is a file that was named and does not exist. Commands exit 3.
-var ErrMissing = errors.New("no such config file")
+var ErrMissing = errors.New("no such file")
 
 // FileError is a config file that cannot be used.
 type FileError struct {
@@ -46,12 +46,11 @@ type Config struct {
 	ToolGuardian json.RawMessage // the file's "toolGuardian" value as plain JSON, nil when absent
 	Raw          []byte          // the file as plain JSON, for a digest
 
-	env environment
+	vars variables
+	goos string
 }
 
-type environment struct{}
-
-// Server is one entry, with variables expanded.
+// Server is one entry, in the file's order, with variables expanded.
 type Server struct {
 	Name          string
 	Command       string
@@ -69,21 +68,39 @@ type Server struct {
 	MaxConcurrent int
 
 	Problem string // why it cannot be used: a sentence, empty when it can
+
+	used       []string // variables that were expanded in it
+	unresolved []string // variables that stayed literal
 }
 
-// Load finds and reads the config and its .env.
-func Load(o Options) (*Config, error) { return &Config{}, nil }
-
-// Setting looks a TOOL_GUARDIAN_* setting up: the real environment first, then
-// the .env, which may not hold the ones that say where to look.
-func (c *Config) Setting(name string) (string, bool) { return "", false }
-
-// Environment is what a backend gets to see, and what it does not.
-type Environment struct {
-	Vars     []string // NAME=value, sorted
-	Dropped  []string // allow-listed names that hold a secret
-	Unpassed []string // names of the .env that this server does not get
+// Load finds and reads the config and its .env. It starts nothing and writes
+// nothing. An error is a *FileError, and ErrMissing when a named file is not
+// there.
+func Load(o Options) (*Config, error) {
+	l := newLoader(o)
+	doc, err := l.find()
+	if err != nil {
+		return nil, err
+	}
+	c := &Config{Notes: l.notes, goos: l.goos}
+	dir := o.Cwd
+	if doc != nil {
+		c.File, c.Raw, c.ToolGuardian = doc.file, doc.plain, doc.settings
+		dir = doc.dir()
+	}
+	if c.vars, c.EnvFile, err = l.loadEnv(dir); err != nil {
+		return nil, err
+	}
+	c.Notes = append(c.Notes, c.vars.reservedNotes(c.EnvFile)...)
+	if doc == nil {
+		return c, nil
+	}
+	for _, e := range doc.entries {
+		if e.isSelf(l.self) {
+			c.Notes = append(c.Notes, fmt.Sprintf("config %s: entry %q would start this router again and is left out", doc.file, e.name))
+			continue
+		}
+		c.Servers = append(c.Servers, e.server(c.vars, doc.dir()))
+	}
+	return c, nil
 }
-
-// Environ is the environment of a server.
-func (c *Config) Environ(s Server) Environment { return Environment{} }
