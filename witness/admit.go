@@ -109,11 +109,21 @@ func parseFalseEmpty(b []byte) (cp tlog.Checkpoint, note tlog.Note, err error) {
 }
 
 func (s *Server) readOrigin(origin string) (rec *originRecord, err error) {
-	err = s.store.View(func(r store.Reader) error {
+	err = s.view(func(r store.Reader) error {
 		rec, err = readOrigin(r, origin)
 		return err
 	})
 	return rec, err
+}
+
+// view tells a stranger who meets a failed store to come again later.
+func (s *Server) view(fn func(store.Reader) error) error {
+	err := s.store.View(fn)
+	if errors.Is(err, store.ErrBroken) {
+		s.o.Logger.Error("a request met a failed store", "err", err)
+		return fmt.Errorf("%w: its store failed; the operator must restart it", api.ErrUnavailable)
+	}
+	return err
 }
 
 // signedBy finds the signature of the key in force. No line by it, and a line

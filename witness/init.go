@@ -57,6 +57,10 @@ func Init(dir, origin string, engine Engine) error {
 	if err := fillDir(temp, origin, engine); err != nil {
 		return fmt.Errorf("witness init: %w", err)
 	}
+	// An empty folder gives way; os.Remove refuses a full one.
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("witness init: %w", err)
+	}
 	if err := os.Rename(temp, dir); err != nil {
 		return fmt.Errorf("witness init: %w", err)
 	}

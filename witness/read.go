@@ -25,7 +25,7 @@ type published struct {
 }
 
 func (s *Server) read(fn func(published) error) error {
-	return s.store.View(func(r store.Reader) error {
+	return s.view(func(r store.Reader) error {
 		state, err := r.State()
 		if err != nil {
 			return err
@@ -40,9 +40,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, contentType, cach
 	err := s.read(func(p published) (err error) { body, err = fn(p); return err })
 	if errors.Is(err, store.ErrNotFound) {
 		err = fmt.Errorf("%w: %w", api.ErrNotFound, err)
-	}
-	if errors.Is(err, store.ErrBroken) {
-		err = fmt.Errorf("%w: its store failed; the operator must restart it", api.ErrUnavailable)
 	}
 	if err != nil {
 		s.refuse(w, r, err)
