@@ -207,14 +207,19 @@ func (a *agent) ReadHashes(indexes []int64) ([]modtlog.Hash, error) {
 func (a *agent) grow(n int, salt string) *agent {
 	a.t.Helper()
 	for range n {
-		h, err := modtlog.StoredHashes(a.size, fmt.Appendf(nil, "%s receipt %d", salt, a.size), a)
-		if err != nil {
-			a.t.Fatal(err)
-		}
-		a.hashes = append(a.hashes, h...)
-		a.size++
+		a.append(fmt.Appendf(nil, "%s receipt %d", salt, a.size))
 	}
 	return a
+}
+
+func (a *agent) append(leaf []byte) {
+	a.t.Helper()
+	h, err := modtlog.StoredHashes(a.size, leaf, a)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.hashes = append(a.hashes, h...)
+	a.size++
 }
 
 func (a *agent) checkpoint(size int64) tlog.Checkpoint {
@@ -289,4 +294,13 @@ func engineOf(wrap func(store.Store) store.Store) witness.Engine {
 		}
 		return wrap(s), nil
 	}
+}
+
+func parseVkey(t testing.TB, s string) tlog.Vkey {
+	t.Helper()
+	v, err := tlog.ParseVkey(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
 }

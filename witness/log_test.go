@@ -5,106 +5,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/transparency-dev/formats/proof"
-	"golang.org/x/mod/sumdb/note"
 	modtlog "golang.org/x/mod/sumdb/tlog"
 
 	"toolguardian/chain/tlog"
 	"toolguardian/witness/api"
 )
-
-// monitor is an outsider: it reads the log over HTTP, trusts only a pinned key,
-// and recomputes everything with golang.org/x/mod. It keeps what it was shown,
-// so a log that shows two roots for a size is caught.
-type monitor struct {
-	t     testing.TB
-	vkey  string
-	roots map[int64]modtlog.Hash
-	seen  []byte // newest checkpoint
-}
-
-func newMonitor(t testing.TB, log tlog.Vkey) *monitor {
-	return &monitor{t: t, vkey: log.String(), roots: map[int64]modtlog.Hash{}}
-}
-
-// note opens a signed checkpoint with sumdb/note.
-func (m *monitor) note(signed []byte) modtlog.Tree {
-	m.t.Helper()
-	verifier, err := note.NewVerifier(m.vkey)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	n, err := note.Open(signed, note.VerifierList(verifier))
-	if err != nil {
-		m.t.Fatalf("sumdb/note refuses the checkpoint: %v\n%s", err, signed)
-	}
-	if len(n.Sigs)+len(n.UnverifiedSigs) != 1 {
-		m.t.Errorf("a checkpoint with %d lines, want one of type 01", len(n.Sigs)+len(n.UnverifiedSigs))
-	}
-	var tree modtlog.Tree
-	var origin, root string
-	if _, err := fmt.Sscanf(n.Text, "%s\n%d\n%s\n", &origin, &tree.N, &root); err != nil || origin != logName {
-		m.t.Fatalf("checkpoint text %q: %v", n.Text, err)
-	}
-	if tree.Hash, err = modtlog.ParseHash(root); err != nil {
-		m.t.Fatal(err)
-	}
-	if was, ok := m.roots[tree.N]; ok && was != tree.Hash {
-		m.t.Errorf("TWO ROOTS for size %d: %s and %s", tree.N, was, tree.Hash)
-	}
-	m.roots[tree.N] = tree.Hash
-	return tree
-}
-
-// follow reads the newest checkpoint and every leaf under it, and compares the
-// root, and those of all sizes seen before, with its own.
-func (m *monitor) follow(c *api.Client) (modtlog.Tree, [][]byte) {
-	m.t.Helper()
-	signed, err := c.CheckpointLatest(context.Background())
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	tree := m.note(signed)
-	m.seen = signed
-	entries := readEntries(m.t, c, uint64(tree.N))
-	a := &agent{t: m.t}
-	for _, e := range entries {
-		h, err := modtlog.StoredHashes(a.size, e, a)
-		if err != nil {
-			m.t.Fatal(err)
-		}
-		a.hashes = append(a.hashes, h...)
-		a.size++
-		if want, ok := m.roots[a.size]; ok {
-			if got, err := modtlog.TreeHash(a.size, a); err != nil || got != want {
-				m.t.Errorf("size %d: the leaves give %s, a checkpoint said %s (%v)", a.size, got, want, err)
-			}
-		}
-	}
-	return tree, entries
-}
-
-func readEntries(t testing.TB, c *api.Client, size uint64) (entries [][]byte) {
-	t.Helper()
-	for index := uint64(0); index*tlog.TileWidth < size; index++ {
-		id := tlog.TileID{Level: tlog.EntriesLevel, Index: index}
-		b, err := c.Tile(context.Background(), id, tlog.WidthAt(id, size))
-		if err != nil {
-			t.Fatal(err)
-		}
-		some, err := tlog.SplitBundle(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		entries = append(entries, some...)
-	}
-	return entries
-}
 
 // A log of several tiles, as an outsider reads it: roots, tiles, inclusion and
 // consistency against golang.org/x/mod, proofs also by transparency-dev.
@@ -143,12 +53,7 @@ func checkTiles(t *testing.T, r *rig, tree modtlog.Tree, entries [][]byte) {
 	t.Helper()
 	hashes := &agent{t: t}
 	for _, e := range entries {
-		h, err := modtlog.StoredHashes(hashes.size, e, hashes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		hashes.hashes = append(hashes.hashes, h...)
-		hashes.size++
+		hashes.append(e)
 	}
 	for _, tile := range modtlog.NewTiles(8, 0, tree.N) {
 		want, err := modtlog.ReadTileData(tile, hashes)
