@@ -12,8 +12,9 @@ import (
 
 // addCorpus seeds f with every foreign file of the given endings, where present.
 func addCorpus(f *testing.F, patterns ...string) {
+	dir, _ := sharedPath()
 	for _, p := range patterns {
-		files, err := filepath.Glob(filepath.Join("..", "..", "shared", "tsa", "*", p))
+		files, err := filepath.Glob(filepath.Join(dir, "*", p))
 		if err != nil {
 			f.Fatal(err)
 		}

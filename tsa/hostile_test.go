@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -42,12 +41,11 @@ func seeds(t testing.TB) []seed {
 		t.Fatal(err)
 	}
 	found := []seed{{"ours", token.DER, tsa.VerifyOptions{Data: []byte("x"), Roots: a.Roots(), Nonce: token.Nonce, Now: token.Time}}}
-	if os.Getenv("TOOL_GUARDIAN_SHARED") == "" {
-		if _, err := os.Stat(filepath.Join("..", "..", "shared", "tsa")); err != nil {
-			return found
-		}
+	shared, present := sharedPath()
+	if !present {
+		return found
 	}
-	dir := filepath.Join(sharedDir(t), "forged")
+	dir := filepath.Join(shared, "forged")
 	files, err := filepath.Glob(filepath.Join(dir, "*-ok-*.tsr"))
 	if err != nil {
 		t.Fatal(err)

@@ -9,17 +9,23 @@ import (
 	"testing"
 )
 
-// sharedDir is the folder of foreign tokens. They are not part of the repo:
-// tests over them are skipped where they are absent.
-func sharedDir(t testing.TB) string {
-	t.Helper()
+// sharedPath is the folder of foreign tokens, which are not part of the repo.
+func sharedPath() (dir string, present bool) {
 	root := os.Getenv("TOOL_GUARDIAN_SHARED")
 	if root == "" {
 		root = filepath.Join("..", "..", "shared")
 	}
-	dir := filepath.Join(root, "tsa")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skipf("no foreign tokens here: %v", err)
+	dir = filepath.Join(root, "tsa")
+	_, err := os.Stat(dir)
+	return dir, err == nil
+}
+
+// sharedDir skips the test where the foreign tokens are absent.
+func sharedDir(t testing.TB) string {
+	t.Helper()
+	dir, present := sharedPath()
+	if !present {
+		t.Skipf("no foreign tokens in %s", dir)
 	}
 	return dir
 }
