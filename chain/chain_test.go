@@ -2,6 +2,7 @@ package chain
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"os"
@@ -207,4 +208,13 @@ func checkReader(t *testing.T, dir string, want uint64) {
 			t.Errorf("from %d: lines end at %d, want %d", from, n, want)
 		}
 	}
+}
+
+func otherKey(t testing.TB) ed25519.PrivateKey {
+	t.Helper()
+	k, err := tlog.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
 }

@@ -26,7 +26,6 @@ type found struct {
 	size    int64  // its size; good-1 where only the "\n" is missing
 	lost    []saltKey
 	damage  error // bad lines where no crash leaves any
-	tiles   uint64
 }
 
 // torn is how many bytes follow the last good line.
@@ -55,7 +54,6 @@ func (l layout) load() (*found, error) {
 	saved := l.savedTiles()
 	if saved > 0 {
 		if f, err := l.loadFrom(segments, saved); err == nil {
-			f.tiles = saved
 			return f, nil
 		}
 	}
@@ -63,8 +61,11 @@ func (l layout) load() (*found, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.tiles = saved
-	if f.place.seq < saved*tlog.TileWidth && f.damage == nil {
+	switch {
+	case f.damage != nil:
+	case f.place.seq == 0:
+		f.damage = errors.New("the first line is not a chain's")
+	case f.place.seq < saved*tlog.TileWidth:
 		f.damage = fmt.Errorf("tiles hold %d lines, the segments %d", saved*tlog.TileWidth, f.place.seq)
 	}
 	return f, nil
