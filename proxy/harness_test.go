@@ -356,7 +356,7 @@ func (c *client) request(method, params string) wire.Message {
 	select {
 	case m := <-answer:
 		return m
-	case <-time.After(30 * time.Second):
+	case <-time.After(5 * time.Minute):
 		c.t.Fatalf("%s was not answered", method)
 	}
 	panic("unreachable")
