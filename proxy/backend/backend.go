@@ -11,7 +11,7 @@ import (
 	"toolguardian/proxy/wire"
 )
 
-const maxExtensions = 10 // times that progress restarts the clock of a call
+const maxExtension = 10 // call timeouts that a call with progress may take
 
 // Backend is one server. Its methods may be called from any goroutine.
 type Backend struct {
@@ -135,15 +135,16 @@ func (b *Backend) Request(ctx context.Context, method string, params json.RawMes
 	return r, nil
 }
 
-// clock ends the context when the call's time is up; progress restarts it.
+// clock ends the context when the call's time is up; progress restarts it, but
+// not for ever.
 func (b *Backend) clock(parent context.Context) (ctx context.Context, moved, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	t := time.AfterFunc(b.spec.CallTimeout, func() { cancel(ErrTimeout) })
-	extensions := 0 // only the reading goroutine of one process moves the clock
+	limit := b.spec.CallTimeout
+	end := time.Now().Add(maxExtension * limit)
+	t := time.AfterFunc(limit, func() { cancel(ErrTimeout) })
 	moved = func() {
-		if extensions < maxExtensions && t.Stop() {
-			extensions++
-			t.Reset(b.spec.CallTimeout)
+		if t.Stop() {
+			t.Reset(min(limit, time.Until(end)))
 		}
 	}
 	return ctx, moved, func() { t.Stop(); cancel(nil) }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package backend_test
 
 import (
@@ -17,6 +19,7 @@ import (
 
 // P1: both timeouts hold against a silent server, and the process lives.
 func TestCallTimeout(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "record")
 	spec := script("on tools/call stuck\n", "-record", file)
 	spec.CallTimeout = 200 * time.Millisecond
@@ -40,6 +43,7 @@ func TestCallTimeout(t *testing.T) {
 // A server that reads nothing fills the pipe: the caller still comes back, and
 // half a message stays one message.
 func TestTimeoutWhileWriting(t *testing.T) {
+	t.Parallel()
 	spec := script("on ping\nexit 0\n")
 	spec.Command = "/bin/sh"
 	// The first two requests are answered by a shell that then stops reading.
@@ -112,6 +116,7 @@ func TestCancelledBeforehandIsNotSent(t *testing.T) {
 // R40, backend's half: progress comes in order, before the result, and
 // restarts the clock.
 func TestProgress(t *testing.T) {
+	t.Parallel()
 	spec := script("")
 	spec.CallTimeout = 250 * time.Millisecond
 	b := up(t, spec)
@@ -132,16 +137,17 @@ func TestProgress(t *testing.T) {
 }
 
 // D4: a server cannot live on progress for ever.
-func TestProgressRestartsTheClockTenTimes(t *testing.T) {
+func TestProgressHasAnEnd(t *testing.T) {
+	t.Parallel()
 	spec := script("")
-	spec.CallTimeout = 200 * time.Millisecond
+	spec.CallTimeout = 100 * time.Millisecond
 	b := up(t, spec)
 	n := 0
 	began := time.Now()
 	_, err := b.Request(t.Context(), "tools/call", callParams("progress", `{"n":1000,"ms":20}`), backend.Observer{Progress: func(json.RawMessage) { n++ }})
 	callError(t, err, backend.ErrTimeout, true)
-	if d := time.Since(began); d > 10*time.Second {
-		t.Errorf("it lasted %v", d)
+	if d := time.Since(began); d < 900*time.Millisecond || d > 5*time.Second || n < 10 {
+		t.Errorf("it lasted %v with %d notices, want about a second", d, n)
 	}
 }
 
@@ -198,6 +204,7 @@ func TestConcurrentCalls(t *testing.T) {
 }
 
 func TestMaxConcurrent(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "record")
 	spec := script("on tools/call a\nwait ping\ndefault\n", "-record", file)
 	spec.MaxConcurrent = 1
@@ -224,6 +231,7 @@ func TestMaxConcurrent(t *testing.T) {
 // R26, P8: a crash in mid-call fails it at once and says all; later calls get
 // a new process, and the dead call is not sent again (C10).
 func TestDiesInMidCall(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "record")
 	b := up(t, script("on tools/call crash\nstderr panic: index out of range\nexit 7", "-record", file))
 	began := time.Now()
@@ -249,6 +257,7 @@ func TestDiesInMidCall(t *testing.T) {
 
 // R26: two crashes within a minute are enough.
 func TestTwoCrashesAreDown(t *testing.T) {
+	t.Parallel()
 	b := up(t, script(""))
 	for range 2 {
 		_, err := call(b, "exit", `{"Code":1}`)
@@ -268,6 +277,7 @@ func TestTwoCrashesAreDown(t *testing.T) {
 
 // A server that closes its stdout can never answer: it is ended.
 func TestClosedStdout(t *testing.T) {
+	t.Parallel()
 	b := up(t, script("on tools/call\nclose\n"))
 	_, err := call(b, "echo", `{}`)
 	callError(t, err, backend.ErrDied, true)
@@ -283,6 +293,7 @@ func TestReplyBeforeExit(t *testing.T) {
 
 // D4: a server that stopped answering anything is replaced.
 func TestFrozenServerIsReplaced(t *testing.T) {
+	t.Parallel()
 	once := filepath.Join(t.TempDir(), "once")
 	spec := script("on tools/call stuck\non ping\nonce " + once + "\n")
 	spec.CallTimeout = 200 * time.Millisecond

@@ -1,3 +1,5 @@
+//go:build unix
+
 package backend_test
 
 import (
@@ -30,6 +32,9 @@ func TestMain(m *testing.M) {
 	}
 	if spec := os.Getenv(routerEnv); spec != "" {
 		os.Exit(routerMain(spec))
+	}
+	if os.Getenv(sdkEnv) != "" {
+		os.Exit(sdkMain())
 	}
 	os.Exit(runTests(m))
 }

@@ -29,7 +29,7 @@ type Spec struct {
 
 	StartTimeout  time.Duration // process, handshake and catalogue; 90 s
 	Silence       time.Duration // of initialize, before a fresh process is asked the stateless way; 20 s
-	CallTimeout   time.Duration // restarted by progress, at most ten times; 120 s
+	CallTimeout   time.Duration // restarted by progress, to ten times as long at most; 120 s
 	MaxConcurrent int           // calls in flight; 0 is no limit
 }
 

@@ -87,8 +87,10 @@ func router(t *testing.T, spec backend.Spec) (*exec.Cmd, int) {
 // R17, D3a: kill -9 of the router leaves neither the backend, nor what it
 // started in its group, nor what went away into a session of its own.
 func TestNoOrphanAfterKill(t *testing.T) {
+	t.Parallel()
 	for _, stubborn := range []bool{false, true} {
 		t.Run("stubborn "+strconv.FormatBool(stubborn), func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			child, far := filepath.Join(dir, "child"), filepath.Join(dir, "far")
 			text := "start\nspawn " + child + "\n"
@@ -117,6 +119,7 @@ func TestNoOrphanAfterKill(t *testing.T) {
 
 // R17: when a wrapper dies, what it started goes too, while the router lives.
 func TestWrapperDies(t *testing.T) {
+	t.Parallel()
 	child := filepath.Join(t.TempDir(), "child")
 	b := up(t, script("start\nspawn "+child+"\n"))
 	pid := pidIn(t, child)
@@ -127,6 +130,7 @@ func TestWrapperDies(t *testing.T) {
 
 // Close ends a server that ignores TERM, with its detached grandchild.
 func TestCloseEndsAll(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	child, far := filepath.Join(dir, "child"), filepath.Join(dir, "far")
 	b := up(t, script("start\nspawn "+child+"\ndetach "+far+"\n", "-stubborn"))
@@ -146,6 +150,7 @@ func TestCloseEndsAll(t *testing.T) {
 
 // The supervisor itself may be killed: its backends go, and new ones come.
 func TestSupervisorIsKilled(t *testing.T) {
+	t.Parallel()
 	if !procfs() {
 		t.Skip("needs /proc to find the supervisor")
 	}

@@ -35,7 +35,6 @@ package main
 import (
 	"bufio"
 	"flag"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -47,19 +46,16 @@ func main() {
 	text := flag.String("e", "", "script")
 	file := flag.String("script", "", "script file")
 	record := flag.String("record", "", "file that every received line is appended to")
-	stubborn := flag.Bool("stubborn", false, "ignore TERM")
+	stubborn := flag.Bool("stubborn", false, "ignore TERM and the end of input")
 	flag.Parse()
 	if *stubborn {
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP)
 	}
-	if *mode == "sleep" || *mode == "deaf" {
-		for {
-			time.Sleep(time.Hour)
-		}
+	if *mode != "sleep" && *mode != "deaf" {
+		must(run(*mode, *text, *file, *record))
 	}
-	if err := run(*mode, *text, *file, *record); err != nil {
-		fmt.Fprintln(os.Stderr, "hostile:", err)
-		os.Exit(1)
+	for *mode == "sleep" || *mode == "deaf" || *stubborn {
+		time.Sleep(time.Hour)
 	}
 }
 
