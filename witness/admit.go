@@ -17,13 +17,14 @@ import (
 // sequencer compares again.
 type admitted struct {
 	key     tlog.Vkey // in force when it was judged
+	keyText string    // its text
 	old     uint64
 	oldRoot tlog.Hash // the root that the proof starts from
 	proof   []tlog.Hash
 	head    tlog.Checkpoint
 	text    []byte
-	line    tlog.Signature   // by key, valid
-	others  []tlog.Signature // by anybody else, not judged, never in a leaf
+	line    tlog.Signature // by key, valid
+	others  string         // lines by anybody else, not judged, never in a leaf
 	cosig   tlog.Signature
 	at      time.Time
 }
@@ -109,6 +110,9 @@ func parseFalseEmpty(b []byte) (cp tlog.Checkpoint, note tlog.Note, err error) {
 }
 
 func (s *Server) readOrigin(origin string) (rec *originRecord, err error) {
+	if rec := s.seq.cache.get(origin); rec != nil && rec.Key != "" {
+		return rec, nil
+	}
 	err = s.view(func(r store.Reader) error {
 		rec, err = readOrigin(r, origin)
 		return err
@@ -132,6 +136,7 @@ func (a *admitted) signedBy(rec *originRecord, note tlog.Note) (err error) {
 	if a.key, err = tlog.ParseVkey(rec.Key); err != nil {
 		return fmt.Errorf("%w: the key of %s: %w", store.ErrDamaged, rec.Origin, err)
 	}
+	a.keyText = rec.Key
 	if a.line, err = note.Verify(a.key); err != nil {
 		return fmt.Errorf("%w: %w", api.ErrForbidden, err)
 	}
@@ -167,12 +172,21 @@ func (a *admitted) extends(rec *originRecord) error {
 
 // othersOf keeps foreign lines for whoever asks for the head: not ours, which
 // we make afresh, and no more than leave room in a note.
-func (s *Server) othersOf(note tlog.Note, key tlog.Vkey) []tlog.Signature {
-	const most = 90
-	others := note.Only(func(sig tlog.Signature) bool {
-		return !isBy(sig, key) && !isBy(sig, s.keys.cosigner.Vkey()) && !isBy(sig, s.keys.log.Vkey())
-	}).Signatures
-	return others[:min(len(others), most)]
+func (s *Server) othersOf(note tlog.Note, key tlog.Vkey) string {
+	const most, mostBytes = 90, 100 << 10
+	var lines strings.Builder
+	n := 0
+	for _, sig := range note.Signatures {
+		if isBy(sig, key) || isBy(sig, s.keys.cosigner.Vkey()) || isBy(sig, s.keys.log.Vkey()) {
+			continue
+		}
+		line := sig.Line()
+		if n++; n > most || lines.Len()+len(line) > mostBytes {
+			break
+		}
+		lines.WriteString(line)
+	}
+	return lines.String()
 }
 
 func isBy(sig tlog.Signature, k tlog.Vkey) bool { return sig.Name == k.Name && sig.ID == k.ID }
@@ -195,7 +209,7 @@ func (s *Server) acceptHead(b *batch, a admitted) (accepted[Added], error) {
 	if err != nil {
 		return accepted[Added]{}, err
 	}
-	if rec.Key != a.key.String() {
+	if rec.Key != a.keyText {
 		return accepted[Added]{}, fmt.Errorf("%w: the key of %s was rotated meanwhile", api.ErrForbidden, rec.Origin)
 	}
 	if size, root := rec.latest(); size != a.old || root != a.oldRoot {
@@ -216,7 +230,7 @@ func (s *Server) acceptHead(b *batch, a admitted) (accepted[Added], error) {
 // new leaf, the index of the existing one.
 func (a admitted) again(b *batch, rec *originRecord) accepted[Added] {
 	head := *rec.Head
-	head.Time, head.Note = a.at.Unix(), a.served()
+	head.Time, head.Cosig, head.Others = a.at.Unix(), a.cosig.Line(), a.others
 	rec.Head = &head
 	b.keep(rec)
 	return accepted[Added]{Added{Line: a.cosig, Index: head.Index, Size: max(b.base.Size, head.Index+1)}}
@@ -230,15 +244,9 @@ func (a admitted) first(b *batch, rec *originRecord) (accepted[Added], error) {
 		return accepted[Added]{}, err
 	}
 	rec.Prev = index
-	rec.Head = &headRecord{Index: index, Size: a.head.Size, Root: a.head.Root, Time: a.at.Unix(), Note: a.served()}
+	rec.Head = &headRecord{Index: index, Size: a.head.Size, Root: a.head.Root, Time: a.at.Unix(), Cosig: a.cosig.Line(), Others: a.others}
 	b.keep(rec)
 	return accepted[Added]{Added{Line: a.cosig, Index: index, Size: index + 1}}, nil
-}
-
-// served is the note for GET /<hex>/checkpoint.
-func (a admitted) served() []byte {
-	sigs := append([]tlog.Signature{a.line}, a.others...)
-	return tlog.Note{Text: a.text, Signatures: append(sigs, a.cosig)}.Bytes()
 }
 
 // asBadRequest marks what does not parse as the sender's fault.

@@ -15,6 +15,7 @@ import (
 // store and what was accepted on top of it. It belongs to the sequencer.
 type batch struct {
 	view   store.Reader
+	cache  *recordCache
 	base   store.State
 	now    time.Time
 	origin string // the log's
@@ -26,17 +27,17 @@ type batch struct {
 	active  uint64 // 1 + index of the newest leaf that is not a time leaf; 0: none here
 }
 
-func newBatch(view store.Reader, base store.State, origin string, now time.Time) *batch {
-	return &batch{view: view, base: base, origin: origin, now: now, records: map[string]*originRecord{}}
-}
-
 // record gives a copy of an origin's record, to be changed and kept.
 func (b *batch) record(origin string) (*originRecord, error) {
-	if rec, ok := b.records[origin]; ok {
-		c := *rec
-		return &c, nil
+	rec := b.records[origin]
+	if rec == nil {
+		rec = b.cache.get(origin)
 	}
-	return readOrigin(b.view, origin)
+	if rec == nil || rec.Key == "" {
+		return readOrigin(b.view, origin)
+	}
+	c := *rec
+	return &c, nil
 }
 
 // logRecord is the record of the log itself, of its time leaves.

@@ -30,7 +30,30 @@ type headRecord struct {
 	Size  uint64    `json:"size"`
 	Root  tlog.Hash `json:"root"`
 	Time  int64     `json:"time"` // of the newest cosignature, POSIX seconds
-	Note  []byte    `json:"note"` // served; may hold lines of other keys
+
+	// Cosig is our newest line and Others the lines of other keys: with the
+	// leaf's note they are what GET /<hex>/checkpoint serves.
+	Cosig  string `json:"cosig"`
+	Others string `json:"others,omitempty"`
+}
+
+// served is the note for GET /<hex>/checkpoint: the leaf's, with the newest
+// cosignature and the lines of others, which are never in a leaf.
+func (h *headRecord) served(r store.Reader) ([]byte, error) {
+	entries, err := r.Entries(h.Index, 1)
+	if err != nil {
+		return nil, err
+	}
+	l, err := api.ParseLeaf(entries[0])
+	if err != nil {
+		return nil, fmt.Errorf("%w: head leaf %d: %w", store.ErrDamaged, h.Index, err)
+	}
+	note, err := tlog.ParseNote(l.Body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: head leaf %d: %w", store.ErrDamaged, h.Index, err)
+	}
+	b := tlog.Note{Text: note.Text, Signatures: note.Signatures[:1]}.Bytes()
+	return append(b, h.Others+h.Cosig...), nil
 }
 
 // eventRecord is the newest event leaf.

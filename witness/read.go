@@ -70,7 +70,7 @@ func (s *Server) getHead(w http.ResponseWriter, r *http.Request) {
 			return nil, fmt.Errorf("%w: no head of this origin yet", api.ErrNotFound)
 		}
 		w.Header().Set(api.HeaderIndex, strconv.FormatUint(rec.Head.Index, 10))
-		return rec.Head.Note, nil
+		return rec.Head.served(p)
 	})
 }
 

@@ -46,9 +46,11 @@ type sequencer struct {
 	queue   chan *pending
 	stopped chan struct{} // closed when nothing is taken any more
 
-	// frontier is the right edge of the tree at the newest durable state. Only
-	// the goroutine of run touches it.
+	// frontier is the right edge of the tree at the newest durable state, and
+	// epoch that state's. Only the goroutine of run touches them.
 	frontier *tlog.Frontier
+	epoch    uint64
+	cache    *recordCache
 
 	healthy  atomic.Bool       // the last commit landed
 	active   atomic.Uint64     // 1 + index of the newest leaf that is not a time leaf
@@ -175,7 +177,7 @@ func (q *sequencer) build(r store.Reader, work []*pending) (*batch, []*pending, 
 	if err := q.follow(state, r); err != nil {
 		return nil, work, err
 	}
-	b := newBatch(r, state, q.origin, q.now())
+	b := &batch{view: r, cache: q.cache, base: state, origin: q.origin, now: q.now(), records: map[string]*originRecord{}}
 	live := make([]*pending, 0, len(work))
 	for _, p := range work {
 		if err := p.apply(b); err != nil {
@@ -190,9 +192,10 @@ func (q *sequencer) build(r store.Reader, work []*pending) (*batch, []*pending, 
 // follow makes the frontier that of state. It reads tiles only at the first
 // batch, or when another writer was faster.
 func (q *sequencer) follow(state store.State, r store.Reader) error {
-	if q.frontier != nil && q.frontier.Size() == state.Size {
+	if q.frontier != nil && q.epoch == state.Epoch {
 		return nil
 	}
+	q.cache.clear()
 	f, err := tlog.NewFrontier(state.Size, r)
 	if err != nil {
 		return err
@@ -202,12 +205,13 @@ func (q *sequencer) follow(state store.State, r store.Reader) error {
 		return fmt.Errorf("%w: the tiles at size %d give the root %s, the checkpoint says size %d, root %s; run witness fsck",
 			store.ErrDamaged, state.Size, f.Root(), cp.Size, cp.Root)
 	}
-	q.frontier = f
+	q.frontier, q.epoch = f, state.Epoch
 	return nil
 }
 
 func (q *sequencer) landed(b *batch, sealed store.Batch, next *tlog.Frontier, n int) {
-	q.frontier = next
+	q.frontier, q.epoch = next, sealed.Epoch+1
+	q.cache.set(b.records)
 	q.healthy.Store(true)
 	q.commits.Add(1)
 	q.writes.Add(uint64(n))

@@ -76,7 +76,7 @@ func assemble(o Options, origin string, k keys, st store.Store) *Server {
 	}
 	s.seq = &sequencer{
 		store: st, origin: origin, log: k.log, now: o.Now, logger: o.Logger,
-		queue: make(chan *pending, queueLength), stopped: make(chan struct{}), onCommit: s.landed,
+		cache: newRecordCache(), queue: make(chan *pending, queueLength), stopped: make(chan struct{}), onCommit: s.landed,
 	}
 	s.seq.healthy.Store(true)
 	return s
