@@ -9,9 +9,11 @@ import (
 	"time"
 )
 
-// DefaultPolicy is the policy OID of the built-in authority, made from a UUID
-// (X.667): time as this host's clock has it, self-issued.
-const DefaultPolicy = "2.25.311987054507184004715133701492898214738"
+// DefaultPolicy is the policy OID of the built-in authority, below the arc for
+// numbers of one's own choosing (X.667): time as this host's clock has it,
+// self-issued. The last arc has 31 bits, since readers built on Go's
+// encoding/asn1 hold no longer one.
+const DefaultPolicy = "2.25.1374928615"
 
 // AuthorityOptions configures the built-in authority.
 type AuthorityOptions struct {

@@ -149,7 +149,7 @@ func TestOwnEntries(t *testing.T) {
 	}
 	others := []string{
 		`{"command":"npx","args":["-y","server-filesystem","tool-guardian"]}`, `{"command":"cat","args":["tool-guardian"]}`,
-		`{"command":"tool-guardian-extra"}`, `{"command":"uvx","args":["--with","tool-guardian","other"]}`, `{"url":"http://x/tool-guardian"}`,
+		`{"command":"tool-guardian","args":["files","x"]}`, `{"command":"tool-guardian-extra"}`, `{"command":"uvx","args":["--with","tool-guardian","other"]}`, `{"url":"http://x/tool-guardian"}`,
 	}
 	for _, e := range own {
 		p := newPlace(t)

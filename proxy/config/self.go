@@ -32,6 +32,9 @@ var (
 	valueFlags  = []string{"--from", "--python", "--with", "-p", "--package", "--spec"}
 )
 
+// ownServers are the subcommands that are MCP servers and no routers.
+var ownServers = []string{"files", "bench"}
+
 func (d *document) onlySelf(s selfNames) bool {
 	for _, e := range d.entries {
 		if !e.isSelf(s) {
@@ -47,7 +50,7 @@ func (e entry) isSelf(s selfNames) bool {
 	}
 	base := program(e.Command)
 	if base == "tool-guardian" || s.same(e.Command) {
-		return true
+		return len(e.Args) == 0 || !slices.Contains(ownServers, e.Args[0])
 	}
 	return slices.Contains(runners, base) && productRE.MatchString(firstPackage(e.Args))
 }

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// listenOptions are the flags of every command that listens.
+type listenOptions struct {
+	addr     string
+	addrFile string
+}
+
+func (l *listenOptions) flags(c *cobra.Command) {
+	c.Flags().StringVar(&l.addr, "listen", "127.0.0.1:8790", "host:port; port 0 picks a free one; loopback unless you say otherwise")
+	c.Flags().StringVar(&l.addrFile, "addr-file", "", "write the address in use to this file once it accepts connections")
+}
+
+// open binds the address. Without a host it means loopback.
+func (l listenOptions) open() (net.Listener, error) {
+	host, port, err := net.SplitHostPort(l.addr)
+	if err != nil {
+		return nil, usagef("--listen %q: %v; use host:port such as 127.0.0.1:8790", l.addr, err)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return net.Listen("tcp", net.JoinHostPort(host, port))
+}
+
+// listenAndServe serves until ctx ends, then lets running requests finish.
+func (a *app) listenAndServe(ctx context.Context, l listenOptions, h http.Handler) error {
+	ln, err := l.open()
+	if err != nil {
+		return err
+	}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+	if err := a.announce(ln, l.addrFile); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(ln) }()
+	select {
+	case err := <-failed:
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	return srv.Shutdown(grace)
+}
+
+// announce says where we listen, on stderr and in the address file, which is
+// renamed into place so that a reader never sees half of it.
+func (a *app) announce(ln net.Listener, addrFile string) error {
+	url := "http://" + ln.Addr().String()
+	a.say("listening on %s", url)
+	if addrFile == "" {
+		return nil
+	}
+	tmp := filepath.Join(filepath.Dir(addrFile), "."+filepath.Base(addrFile)+".new")
+	if err := os.WriteFile(tmp, []byte(url+"\n"), 0o644); err != nil {
+		return fmt.Errorf("write the address file: %w", err)
+	}
+	return os.Rename(tmp, addrFile)
+}

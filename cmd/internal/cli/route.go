@@ -1,0 +1,183 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+
+	"toolguardian/policy"
+	"toolguardian/proxy"
+	"toolguardian/proxy/backend"
+	"toolguardian/proxy/config"
+	"toolguardian/proxy/front"
+	"toolguardian/proxy/journal"
+)
+
+// routeOptions are the root command's flags.
+type routeOptions struct {
+	config, envFile string
+	version         bool
+}
+
+// route is the router over stdio.
+func (a *app) route(ctx context.Context, f routeOptions) error {
+	home, err := a.home()
+	if err != nil {
+		return err
+	}
+	cfg, err := a.loadConfig(f, home)
+	if err != nil {
+		return err
+	}
+	state, err := a.openState(home, cfg)
+	if err != nil {
+		return err
+	}
+	sup := backend.NewSupervisor("", a.logger())
+	defer sup.Close()
+	o := proxy.Options{
+		Config: cfg, Supervisor: sup, Verdicts: journal.Verdicts{State: state, Logger: a.logger()},
+		Version: Version, Now: a.Now, Logger: a.logger(), Policy: a.loadPolicy(home, cfg),
+	}
+	if err := o.ReadSettings(cfg.Setting); err != nil {
+		return usagef("%v", err)
+	}
+	ctx, evidence, err := a.attachEvidence(ctx, &o, state)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(a.serve(ctx, o), evidence.Close())
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return err
+}
+
+func (a *app) serve(ctx context.Context, o proxy.Options) error {
+	r, err := proxy.New(o)
+	if err != nil {
+		return err
+	}
+	fo := front.Options{
+		Handler: r, Info: front.Info{Name: "tool-guardian", Title: "Tool Guardian", Version: Version},
+		Logger: a.logger(), Principal: principal(),
+	}
+	if terminal(a.In) {
+		fo.Terminal = a.Err
+	}
+	f, err := front.New(fo)
+	if err != nil {
+		return err
+	}
+	return r.Serve(ctx, f, a.In, a.Out)
+}
+
+func (a *app) loadConfig(f routeOptions, home string) (*config.Config, error) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := config.Load(config.Options{Flag: f.config, EnvFile: f.envFile, Environ: a.Environ(), Cwd: cwd, Home: home, Self: self})
+	if errors.Is(err, config.ErrMissing) {
+		return nil, usagef("%v", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range cfg.Notes {
+		a.say("%s", n)
+	}
+	return cfg, nil
+}
+
+// openState opens state.json; a state of a newer version is used as far as it
+// can be read, and said.
+func (a *app) openState(home string, cfg *config.Config) (*journal.State, error) {
+	path, set := cfg.Setting("TOOL_GUARDIAN_STATE")
+	if !set {
+		path = filepath.Join(home, "state.json")
+		if err := os.MkdirAll(home, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	state, err := journal.OpenState(path)
+	if errors.Is(err, journal.ErrNewer) {
+		a.say("tool-guardian: %v; nothing is remembered this time", err)
+		return state, nil
+	}
+	return state, err
+}
+
+// loadPolicy reads the policy file. One that cannot be read denies everything.
+func (a *app) loadPolicy(home string, cfg *config.Config) *policy.Policy {
+	named, _ := cfg.Setting("TOOL_GUARDIAN_POLICY")
+	path := cmp.Or(named, filepath.Join(home, "policy.json"))
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) && named == "" {
+		return policy.AllowAll()
+	}
+	var p *policy.Policy
+	if err == nil {
+		p, err = policy.Parse(b)
+	}
+	if err != nil {
+		a.say("tool-guardian: policy file unreadable: %v; every call is denied until %s is repaired and the router restarted", err, path)
+		return policy.DenyAll(fmt.Sprintf("policy file unreadable: %v", err))
+	}
+	return p
+}
+
+// principal names who uses the stdio connection: the user of the process.
+func principal() string {
+	u, err := user.Current()
+	if err != nil {
+		return fmt.Sprintf("uid:%d", os.Getuid())
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		host = "localhost"
+	}
+	return u.Username + "@" + host
+}
+
+// digests remembered from run to run, under these members of state.json.
+const (
+	configMember = "config_digest"
+	policyMember = "policy_digest"
+)
+
+// previous reads the digests of the last run and puts this run's in their place.
+func previous(s *journal.State, o *proxy.Options) (proxy.Previous, error) {
+	cfg, err := proxy.ConfigDigest(o.Config.Raw)
+	if err != nil {
+		return proxy.Previous{}, err
+	}
+	p := proxy.Previous{Config: remembered(s, configMember), Policy: remembered(s, policyMember)}
+	return p, errors.Join(remember(s, configMember, cfg), remember(s, policyMember, o.Policy.Digest()))
+}
+
+func remembered(s *journal.State, member string) *[32]byte {
+	text, _ := journal.Get[string](s, member)
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != 32 {
+		return nil
+	}
+	return (*[32]byte)(b)
+}
+
+func remember(s *journal.State, member string, digest [32]byte) error {
+	now := hex.EncodeToString(digest[:])
+	if old, _ := journal.Get[string](s, member); old == now {
+		return nil
+	}
+	return journal.Update(s, member, func(string) string { return now })
+}
