@@ -86,7 +86,7 @@ func BenchmarkWriters1(b *testing.B) {
 	flush := rawFlush(b)
 	for range b.N {
 		r := newRig(b)
-		all, _ := presigned(b, r, 1, 300).run(b, r)
+		all, _ := presigned(b, r, 1, 3000).run(b, r)
 		aim := 2*flush + 250*time.Microsecond
 		b.ReportMetric(float64(all[len(all)/2].Microseconds()), "p50-us")
 		b.ReportMetric(float64(aim.Microseconds()), "aim-us")
