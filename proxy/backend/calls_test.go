@@ -70,10 +70,11 @@ func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	because := errors.New("the client asked")
 	var at time.Time
+	arrived := make(chan backend.Reply, 2)
 	_, err := b.Request(ctx, "tools/call", callParams("slow", `{}`), backend.Observer{Sent: func() {
 		at = time.Now()
 		cancel(because)
-	}})
+	}, Late: func(r backend.Reply) { arrived <- r }})
 	if e := callError(t, err, backend.ErrCancelled, true); !errors.Is(e, because) {
 		t.Errorf("cause lost: %v", err)
 	}
@@ -93,6 +94,9 @@ func TestCancel(t *testing.T) {
 		t.Errorf("cancelled %s, want %s", got, want)
 	}
 	eventually(t, "the late reply is counted", func() bool { return b.Status().Stray == 1 })
+	if r := <-arrived; string(r.Result) != `{"late":true}` {
+		t.Errorf("late reply %s", r.Result)
+	}
 	mustCall(t, b, "echo", `{}`)
 	mustCall(t, o, "echo", `{}`)
 	if got := linesWith(recorded(t, other), "cancelled"); len(got) != 0 {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -17,6 +19,7 @@ const (
 	drainPatience  = time.Second            // from the exit to the end of stdout
 	stderrPatience = 200 * time.Millisecond // from the exit to the end of stderr
 	answerQueue    = 64                     // server requests waiting for our answer
+	maxLate        = 256                    // given up calls whose answer is still expected
 )
 
 // errEnded is a connection whose process is gone.
@@ -42,6 +45,7 @@ type conn struct {
 	mu    sync.Mutex // guards the rest
 	next  int64
 	calls map[int64]*call
+	late  map[int64]func(Reply) // of calls given up
 	stray int
 	owed  int   // notifications that a careless server may still answer with a null id
 	told  int64 // id of the last request before the newest notification
@@ -62,7 +66,7 @@ func newConn(p *process) *conn {
 	c := &conn{proc: p, in: newInput(p.stdin),
 		out:     wire.NewBackendReader(p.stdout, wire.MaxMessage),
 		answers: make(chan []byte, answerQueue), listChanged: make(chan struct{}, 1), done: make(chan struct{}),
-		calls: map[int64]*call{}}
+		calls: map[int64]*call{}, late: map[int64]func(Reply){}}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	stderrEnd, stdoutEnd := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -200,7 +204,7 @@ func (c *conn) encode(k *call, method string, params json.RawMessage) ([]byte, e
 // giveUp tells the server, and nobody else, that the call is not waited for.
 // It does not wait itself: the pipe may be full.
 func (c *conn) giveUp(k *call, method string) {
-	c.forget(k)
+	c.abandon(k)
 	if method == methodInitialize || method == methodDiscover {
 		return // MCP forbids cancelling initialize; the process ends anyway
 	}
@@ -241,6 +245,34 @@ func (c *conn) forget(k *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.calls, k.id)
+}
+
+// abandon is forget for a call that the server still works on. When too many
+// pile up, the oldest answers are expected no more.
+func (c *conn) abandon(k *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.calls, k.id)
+	if k.obs.Late == nil {
+		return
+	}
+	if len(c.late) >= maxLate {
+		delete(c.late, slices.Min(slices.Collect(maps.Keys(c.late))))
+	}
+	c.late[k.id] = k.obs.Late
+}
+
+// takeLate returns, once, who wants the late answer with that id.
+func (c *conn) takeLate(id wire.ID) func(Reply) {
+	n, err := strconv.ParseInt(id.Key(), 10, 64)
+	if err != nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.late[n]
+	delete(c.late, n)
+	return f
 }
 
 // find returns the call with that id, in whatever form the server wrote it.

@@ -178,6 +178,7 @@ func TestInputRequiredIsNoFinalResult(t *testing.T) {
 // P17, R20: a failed start says what the server said.
 func TestFailedStarts(t *testing.T) {
 	missing := script("")
+	missing.Hint = `not passed from the .env: add "envPass": ["TOKEN"]`
 	missing.Command = "no-such-command-anywhere"
 	folder := script("")
 	folder.Dir = filepath.Join(t.TempDir(), "gone")
@@ -192,7 +193,7 @@ func TestFailedStarts(t *testing.T) {
 		spec backend.Spec
 		want []string
 	}{
-		{"missing command", missing, []string{"no-such-command-anywhere", "not found in PATH"}},
+		{"missing command", missing, []string{"no-such-command-anywhere", "not found in PATH", `add "envPass": ["TOKEN"]`}},
 		{"missing folder", folder, []string{"gone", `correct "cwd"`}},
 		{"exit", script("start\nstderr Error: GITHUB_TOKEN is not set\nexit 3"), []string{"exit code 3", "GITHUB_TOKEN is not set"}},
 		{"silent", quiet, []string{"initialize", "not up within 500ms", "waiting for a licence server"}},

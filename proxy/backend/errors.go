@@ -77,6 +77,7 @@ type StartError struct {
 	Err    error
 	Exit   *Exit
 	Stderr []string
+	Hint   string // what the configuration may lack; may be empty
 }
 
 func (e *StartError) Error() string {
@@ -84,6 +85,9 @@ func (e *StartError) Error() string {
 	fmt.Fprintf(&b, "server %q: could not start: %s: %v", e.Server, e.Step, e.Err)
 	if e.Exit != nil {
 		fmt.Fprintf(&b, " (%v)", *e.Exit)
+	}
+	if e.Hint != "" {
+		b.WriteString("; " + e.Hint)
 	}
 	writeTail(&b, e.Stderr)
 	return b.String()

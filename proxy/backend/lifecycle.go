@@ -90,7 +90,7 @@ func (b *Backend) bringUp() (*session, error) {
 func (b *Backend) spawn(ctx context.Context) (*conn, error) {
 	p, err := b.opt.Supervisor.start(ctx, b.spec)
 	if err != nil {
-		return nil, &StartError{Server: b.spec.Name, Step: "start", Err: err}
+		return nil, &StartError{Server: b.spec.Name, Step: "start", Err: err, Hint: b.spec.Hint}
 	}
 	c := newConn(p)
 	b.mu.Lock()
@@ -100,7 +100,7 @@ func (b *Backend) spawn(ctx context.Context) (*conn, error) {
 }
 
 func (b *Backend) startError(c *conn, step string, err error) error {
-	e := &StartError{Server: b.spec.Name, Step: step, Err: err, Stderr: c.tail.snapshot()}
+	e := &StartError{Server: b.spec.Name, Step: step, Err: err, Stderr: c.tail.snapshot(), Hint: b.spec.Hint}
 	if errors.Is(err, errEnded) {
 		e.Exit, _ = c.endState()
 	}

@@ -70,6 +70,9 @@ func (c *conn) deliver(id wire.ID, r Reply) {
 	}
 	if k == nil {
 		c.countStray()
+		if late := c.takeLate(id); late != nil {
+			late(r)
+		}
 		return
 	}
 	c.forget(k)

@@ -31,6 +31,10 @@ type Spec struct {
 	Silence       time.Duration // of initialize, before a fresh process is asked the stateless way; 20 s
 	CallTimeout   time.Duration // restarted by progress, to ten times as long at most; 120 s
 	MaxConcurrent int           // calls in flight; 0 is no limit
+
+	// Hint is added to the reason why it did not start, such as which
+	// variables it was not given.
+	Hint string
 }
 
 // withDefaults fills the limits in.
@@ -129,6 +133,11 @@ type Observer struct {
 	Progress func(params json.RawMessage) // token as the backend knows it
 	Log      func(params json.RawMessage)
 	Sent     func() // the whole request was handed to the backend
+
+	// Late is called at most once, after Request returned ErrTimeout or
+	// ErrCancelled, if the answer comes nevertheless. The caller of Request
+	// never gets it.
+	Late func(Reply)
 }
 
 // Reply is what the backend answered: Result as it came, or Err. Both are set
