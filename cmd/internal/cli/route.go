@@ -93,10 +93,23 @@ func (a *app) loadConfig(f routeOptions, home string) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	a.sayConfig(cfg, home)
+	return cfg, nil
+}
+
+// sayConfig names the files in use, and what was passed over.
+func (a *app) sayConfig(cfg *config.Config, home string) {
+	switch {
+	case cfg.File == "":
+		a.say("config: none found; put your servers into %s, as your MCP client has them under mcpServers", filepath.Join(home, "mcp.json"))
+	case cfg.EnvFile != "":
+		a.say("config: %s, variables from %s", cfg.File, cfg.EnvFile)
+	default:
+		a.say("config: %s", cfg.File)
+	}
 	for _, n := range cfg.Notes {
 		a.say("%s", n)
 	}
-	return cfg, nil
 }
 
 // openState opens state.json; a state of a newer version is used as far as it
