@@ -127,11 +127,24 @@ func (v *verdict) find(f Finding) *Finding {
 }
 
 func (v *verdict) checked(axis AxisName, format string, args ...any) {
-	v.axes[axis].Checked = append(v.axes[axis].Checked, fmt.Sprintf(format, args...))
+	v.axes[axis].Checked = once(v.axes[axis].Checked, fmt.Sprintf(format, args...))
 }
 
 func (v *verdict) unchecked(axis AxisName, format string, args ...any) {
-	v.axes[axis].NotChecked = append(v.axes[axis].NotChecked, fmt.Sprintf(format, args...))
+	v.axes[axis].NotChecked = once(v.axes[axis].NotChecked, fmt.Sprintf(format, args...))
+}
+
+// once adds a line that is not there: two leaves of one head say the same.
+func once(lines []string, line string) []string {
+	if slices.Contains(lines, line) {
+		return lines
+	}
+	return append(lines, line)
+}
+
+// failed reports whether anything found so far decides for FAIL.
+func (v *verdict) failed() bool {
+	return slices.ContainsFunc(v.rep.Reasons, func(f Finding) bool { return f.Exit == ExitFail })
 }
 
 // state names an axis's state where no finding decides it.

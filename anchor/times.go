@@ -18,7 +18,11 @@ func (t Trust) asksTime() bool { return t.TSARoots != nil || t.RequireTime }
 // times judges the tokens over a log checkpoint. They bound from above when the
 // head in it, and every receipt below, existed.
 func (v *verdict) times(ev *Evidence, h *headLeaf) {
-	if ev == nil || h == nil || len(ev.Times) == 0 {
+	if h == nil {
+		v.unchecked(AxisTime, "timestamps: the leaf they cover does not hold")
+		return
+	}
+	if len(ev.Times) == 0 {
 		v.noTime("no timestamped checkpoint covers a witnessed head yet")
 		return
 	}

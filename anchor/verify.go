@@ -354,7 +354,7 @@ func (v *verdict) lengths(s Source, j *lineJudge, good []witnessedHead) {
 			Next:   "look for a backup or another copy of the chain; the witness keeps proof that they existed"})
 	case j.next == 0:
 		v.find(Finding{Reason: Absent, Axis: AxisChain, Detail: "there is no chain here: no receipt was found", Next: "check the path"})
-	case len(good) == 0 && s.consults():
+	case len(good) == 0 && s.consults() && !v.failed():
 		v.find(Finding{Reason: Unprotected, Axis: AxisWitness, Index: at(0), To: at(j.next - 1), Detail: "no witnessed head that holds covers any of these receipts"})
 	}
 	v.tail(len(good) > 0)

@@ -1,0 +1,612 @@
+package anchor_test
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"toolguardian/anchor"
+	"toolguardian/chain"
+	"toolguardian/chain/tlog"
+	"toolguardian/receipts"
+)
+
+func text(r anchor.Report) string {
+	var b strings.Builder
+	if err := r.WriteText(&b); err != nil {
+		return err.Error()
+	}
+	return b.String()
+}
+
+func reasons(r anchor.Report) string {
+	var words []string
+	for _, f := range r.Reasons {
+		words = append(words, string(f.Reason))
+	}
+	return strings.Join(slices.Compact(words), " ")
+}
+
+func TestHonestChain(t *testing.T) {
+	w := newWorld(t)
+	t.Run("grew after its last head", func(t *testing.T) {
+		r := verifyDir(t, w.dir, w.snapshot, w.trust())
+		if r.Exit != anchor.ExitPass || r.Verdict != anchor.VerdictPass || len(r.Reasons) != 0 {
+			t.Fatal(text(r))
+		}
+		if r.Receipts != w.size || r.Witnessed != w.covered || r.Tail != w.size-w.covered || r.Tail == 0 {
+			t.Errorf("receipts %d witnessed %d tail %d, want %d %d", r.Receipts, r.Witnessed, r.Tail, w.size, w.covered)
+		}
+		if r.NotAfter == "" {
+			t.Error("no upper bound in time")
+		}
+		for _, a := range r.Axes {
+			if a.State == anchor.StateNone || a.State == anchor.StateFail {
+				t.Errorf("axis %s is %s", a.Name, a.State)
+			}
+		}
+	})
+	t.Run("JSON says the same", func(t *testing.T) {
+		r := verifyDir(t, w.dir, w.snapshot, w.trust())
+		b, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]any
+		if err := json.Unmarshal(b, &got); err != nil {
+			t.Fatal(err)
+		}
+		if got["verdict"] != "PASS" || got["exit"] != 0.0 || got["format"] != anchor.ReportFormat || len(got["axes"].([]any)) != 8 {
+			t.Errorf("%s", b)
+		}
+	})
+	t.Run("tail beyond max-lag", func(t *testing.T) {
+		tr := w.trust()
+		lag := uint64(2)
+		tr.MaxLag = &lag
+		if r := verifyDir(t, w.dir, w.snapshot, tr); r.Exit != 2 || reasons(r) != "UNPROTECTED" {
+			t.Error(text(r))
+		}
+	})
+	t.Run("last line without newline counts", func(t *testing.T) {
+		dir := w.copyWith(t, func(l [][]byte) []byte { return bytes.TrimSuffix(joined(l), []byte("\n")) })
+		if r := verifyDir(t, dir, w.snapshot, w.trust()); r.Exit != 0 || r.Receipts != w.size {
+			t.Error(text(r))
+		}
+	})
+	t.Run("a file of another program in the folder", func(t *testing.T) {
+		dir := w.copyWith(t, func(l [][]byte) []byte { return joined(l) })
+		if err := os.WriteFile(filepath.Join(dir, "chain", "notes.txt"), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if r := verifyDir(t, dir, w.snapshot, w.trust()); r.Exit != 0 {
+			t.Error(text(r))
+		}
+	})
+}
+
+// Each pin that is missing leaves its axis UNPINNED and the exit 2; a wrong one
+// fails.
+func TestPins(t *testing.T) {
+	w := newWorld(t)
+	other := tlogKey(t, w.origin, "other")
+	otherLog := tlogKey(t, logName, "other")
+	for _, tc := range []struct {
+		name   string
+		change func(*anchor.Trust)
+		exit   int
+		want   string
+	}{
+		{"no key at all", func(tr *anchor.Trust) { *tr = anchor.Trust{Now: time.Now()} }, 2, "UNPINNED"},
+		{"no log key", func(tr *anchor.Trust) { tr.WitnessKeys = tr.WitnessKeys[1:] }, 2, "UNPINNED"},
+		{"no cosigner key", func(tr *anchor.Trust) { tr.WitnessKeys = tr.WitnessKeys[:1] }, 2, "UNPINNED"},
+		{"no chain key", func(tr *anchor.Trust) { tr.ChainKeys = nil }, 2, "UNPINNED"},
+		{"origin instead of key", func(tr *anchor.Trust) { tr.ChainKeys, tr.Origin = nil, w.origin }, 0, ""},
+		{"no authority", func(tr *anchor.Trust) { tr.TSARoots = nil }, 0, ""},
+		{"no authority, time asked for", func(tr *anchor.Trust) { tr.TSARoots, tr.RequireTime = nil, true }, 2, "UNPINNED"},
+		{"another chain key", func(tr *anchor.Trust) { tr.ChainKeys = []tlog.Vkey{other} }, 1, "ABSENT"},
+		{"one of two chain keys", func(tr *anchor.Trust) { tr.ChainKeys = append(tr.ChainKeys, other) }, 1, "ABSENT"},
+		{"another origin", func(tr *anchor.Trust) { tr.Origin = strings.Replace(w.origin, "agents", "agentx", 1) }, 1, "SPLICED"},
+		{"another log key", func(tr *anchor.Trust) { tr.WitnessKeys = []tlog.Vkey{otherLog, tr.WitnessKeys[1]} }, 1, "ABSENT"},
+		{"policy", func(tr *anchor.Trust) {
+			tr.Policy = policy(t, "log "+tr.WitnessKeys[0].String()+"\nquorum none\n")
+			tr.WitnessKeys = tr.WitnessKeys[1:]
+		}, 0, ""},
+		{"policy of another log", func(tr *anchor.Trust) { tr.Policy = policy(t, "log "+otherLog.String()+"\nquorum none\n") }, 1, "ABSENT"},
+		{"chain policy", func(tr *anchor.Trust) {
+			tr.ChainPolicy = policy(t, "log "+w.key.String()+"\nwitness w "+tr.WitnessKeys[1].String()+"\nquorum w\n")
+			tr.ChainKeys = nil
+		}, 0, ""},
+		{"chain policy with another witness", func(tr *anchor.Trust) {
+			k := cosignerKey(t, "w.example/cosigner")
+			tr.ChainPolicy = policy(t, "log "+w.key.String()+"\nwitness w "+k.String()+"\nquorum w\n")
+		}, 1, "ABSENT"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			tr := w.trust()
+			tc.change(&tr)
+			if r := verifyDir(t, w.dir, w.snapshot, tr); r.Exit != tc.exit || reasons(r) != tc.want {
+				t.Errorf("exit %d reasons %q, want %d %q\n%s", r.Exit, reasons(r), tc.exit, tc.want, text(r))
+			}
+		})
+	}
+}
+
+func seedKey(name string) ed25519.PrivateKey {
+	seed := sha256.Sum256([]byte(name))
+	return ed25519.NewKeyFromSeed(seed[:])
+}
+
+func tlogKey(t testing.TB, name, seed string) tlog.Vkey {
+	t.Helper()
+	k, err := tlog.NewVkey(name, tlog.KeyEd25519, seedKey(seed).Public().(ed25519.PublicKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func cosignerKey(t testing.TB, name string) tlog.Vkey {
+	t.Helper()
+	k, err := tlog.NewVkey(name, tlog.KeyCosignature, seedKey(name).Public().(ed25519.PublicKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func policy(t testing.TB, text string) *tlog.Policy {
+	t.Helper()
+	p, err := tlog.ParsePolicy([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// flipped changes one bit of the payload's base64 so that the line stays well
+// formed.
+func flipped(line []byte) []byte {
+	out := bytes.Clone(line)
+	i := bytes.Index(out, []byte(`"payload":"`)) + 400
+	if out[i] == 'A' {
+		out[i] = 'B'
+	} else {
+		out[i] = 'A'
+	}
+	return out
+}
+
+func payloadOf(t testing.TB, line []byte) []byte {
+	t.Helper()
+	e, err := receipts.ParseLine(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Payload
+}
+
+// resign signs lines anew from index on with the chain's own receipt key, as
+// its owner could: links, signatures and numbers all hold.
+func resign(t testing.TB, dir string, lines [][]byte, from int, change func(i int, payload []byte) []byte) [][]byte {
+	t.Helper()
+	priv, err := tlog.LoadKeyFile(filepath.Join(dir, "keys", "receipt.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := slices.Clone(lines)
+	for i := from; i < len(out); i++ {
+		p := change(i, payloadOf(t, lines[i]))
+		if i > from {
+			was, now := sha256.Sum256(lines[i-1]), sha256.Sum256(out[i-1])
+			p = bytes.ReplaceAll(p, hexBytes(was), hexBytes(now))
+		}
+		out[i] = signed(priv, p)
+	}
+	return out
+}
+
+func hexBytes(h [32]byte) []byte { return []byte(tlog.Hash(h).Hex()) }
+
+func signed(priv ed25519.PrivateKey, payload []byte) []byte {
+	e := receipts.Envelope{Payload: payload, KeyID: receipts.KeyID(priv.Public().(ed25519.PublicKey))}
+	e.Sig = ed25519.Sign(priv, e.PAE())
+	return e.Bytes()
+}
+
+func TestTamperTable(t *testing.T) {
+	w := newWorld(t)
+	same := func(_ int, p []byte) []byte { return p }
+	otherTool := func(i int, p []byte) []byte {
+		return bytes.Replace(p, []byte(`"tool":"read"`), []byte(`"tool":"list"`), 1)
+	}
+	for _, tc := range []struct {
+		name   string
+		change func(l [][]byte) []byte // nil: no segment is left
+		exit   int
+		want   string
+		index  int64
+	}{
+		{"one byte of an old receipt", func(l [][]byte) []byte { l[5] = flipped(l[5]); return joined(l) }, 1, "ALTERED", 5},
+		{"one digit of the genesis", func(l [][]byte) []byte {
+			e, _ := receipts.ParseLine(l[0])
+			e.Payload = bytes.Replace(e.Payload, []byte(`"wall":"2`), []byte(`"wall":"1`), 1)
+			l[0] = e.Bytes()
+			return joined(l)
+		}, 1, "ALTERED", 0},
+		{"one byte of an unwitnessed receipt", func(l [][]byte) []byte { l[w.covered+2] = flipped(l[w.covered+2]); return joined(l) }, 1, "ALTERED", int64(w.covered) + 2},
+		{"a signature of another receipt", func(l [][]byte) []byte {
+			a, _ := receipts.ParseLine(l[5])
+			b, _ := receipts.ParseLine(l[6])
+			a.Sig = b.Sig
+			l[5] = a.Bytes()
+			return joined(l)
+		}, 1, "ALTERED", 5},
+		{"a receipt signed by another key", func(l [][]byte) []byte { l[5] = signed(seedKey("agent"), payloadOf(t, l[5])); return joined(l) }, 1, "ALTERED", 5},
+		{"a row written into the file", func(l [][]byte) []byte {
+			return joined(slices.Insert(l, 5, signed(seedKey("agent"), payloadOf(t, l[5]))))
+		}, 1, "ALTERED", 5},
+		{"the tail deleted", func(l [][]byte) []byte { return joined(l[:12]) }, 1, "TRUNCATED", 12},
+		{"only what was never witnessed deleted", func(l [][]byte) []byte { return joined(l[:w.covered]) }, 0, "", 0},
+		{"truncated to nothing", func(l [][]byte) []byte { return []byte{} }, 1, "TRUNCATED", 0},
+		{"the chain deleted", func(l [][]byte) []byte { return nil }, 1, "TRUNCATED", 0},
+		{"history rewritten with valid signatures", func(l [][]byte) []byte {
+			return joined(resign(t, w.dir, l, 5, otherTool))
+		}, 1, "REWRITTEN", 0},
+		{"rewritten and cut to the witnessed size", func(l [][]byte) []byte {
+			return joined(resign(t, w.dir, l, 5, otherTool)[:w.covered])
+		}, 1, "REWRITTEN", 0},
+		{"one receipt replaced, links not mended", func(l [][]byte) []byte {
+			l[5] = resign(t, w.dir, l[:6], 5, otherTool)[5]
+			return joined(l)
+		}, 1, "REWRITTEN SPLICED", 0},
+		{"a receipt missing", func(l [][]byte) []byte { return joined(slices.Delete(l, 5, 6)) }, 1, "GAP", 5},
+		{"receipts missing in two places", func(l [][]byte) []byte { return joined(slices.Delete(slices.Delete(l, 9, 11), 5, 6)) }, 1, "GAP", 5},
+		{"the first receipts missing", func(l [][]byte) []byte { return joined(l[3:]) }, 1, "GAP", 0},
+		{"the same seq twice", func(l [][]byte) []byte { return joined(slices.Insert(l, 8, l[5])) }, 1, "DUPLICATE", 5},
+		{"two receipts swapped", func(l [][]byte) []byte { l[5], l[6] = l[6], l[5]; return joined(l) }, 1, "SPLICED", 5},
+		{"a second genesis", func(l [][]byte) []byte {
+			g := bytes.ReplaceAll(payloadOf(t, l[0]), []byte(`"seq":0`), []byte(`"seq":5`))
+			l[5] = resign(t, w.dir, [][]byte{l[0]}, 0, func(int, []byte) []byte { return g })[0]
+			return joined(l)
+		}, 1, "REWRITTEN SPLICED", 5},
+		{"a wrong keySeq", func(l [][]byte) []byte {
+			l[5] = resign(t, w.dir, l[:6], 5, func(_ int, p []byte) []byte {
+				return bytes.Replace(p, []byte(`"keySeq":0`), []byte(`"keySeq":3`), 1)
+			})[5]
+			return joined(l)
+		}, 1, "REWRITTEN SPLICED", 5},
+		{"a receipt of another chain, same key", func(l [][]byte) []byte {
+			l[5] = resign(t, w.dir, l[:6], 5, func(_ int, p []byte) []byte {
+				return bytes.ReplaceAll(p, []byte("agents.invalid/"), []byte("other.invalid/"))
+			})[5]
+			return joined(l)
+		}, 1, "SPLICED", 5},
+		{"garbage in place of a receipt", func(l [][]byte) []byte { l[5] = []byte(`{"seq":5}`); return joined(l) }, 1, "MALFORMED", 5},
+		{"garbage between receipts", func(l [][]byte) []byte { return joined(slices.Insert(l, 5, []byte("garbage"))) }, 1, "MALFORMED", 5},
+		{"an empty line", func(l [][]byte) []byte { return joined(slices.Insert(l, 5, []byte{})) }, 1, "MALFORMED", 5},
+		{"a duplicate member, signed", func(l [][]byte) []byte {
+			l[5] = resign(t, w.dir, l[:6], 5, func(_ int, p []byte) []byte {
+				return bytes.Replace(p, []byte(`"keySeq":0`), []byte(`"keySeq":0,"keySeq":0`), 1)
+			})[5]
+			return joined(l)
+		}, 1, "MALFORMED", 5},
+		{"an envelope with white space", func(l [][]byte) []byte {
+			l[5] = bytes.Replace(l[5], []byte(`,"payloadType"`), []byte(`, "payloadType"`), 1)
+			return joined(l)
+		}, 1, "MALFORMED", 5},
+		{"base64 without padding bits cleared", func(l [][]byte) []byte {
+			l[5] = bytes.Replace(l[5], []byte(`=="}]}`), []byte(`=" }]}`), 1)
+			return joined(l)
+		}, 1, "MALFORMED", 5},
+		{"a torn last line", func(l [][]byte) []byte { return append(joined(l), l[3][:100]...) }, 2, "TORN", int64(w.size)},
+		{"a newer format", func(l [][]byte) []byte {
+			return joined(resign(t, w.dir, l, len(l)-1, func(_ int, p []byte) []byte {
+				return bytes.Replace(p, []byte("tool-guardian/receipt/1"), []byte("tool-guardian/receipt/2"), 1)
+			}))
+		}, 2, "UNKNOWN_VERSION", int64(w.size) - 1},
+		{"an unknown kind", func(l [][]byte) []byte {
+			return joined(resign(t, w.dir, l, len(l)-1, func(_ int, p []byte) []byte {
+				return bytes.Replace(p, []byte(`"kind":"outcome"`), []byte(`"kind":"dream"`), 1)
+			}))
+		}, 0, "", 0},
+		{"nothing but signed anew", func(l [][]byte) []byte { return joined(resign(t, w.dir, l, 3, same)) }, 0, "", 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir := w.copyWith(t, tc.change)
+			r := verifyDir(t, dir, w.snapshot, w.trust())
+			if r.Exit != tc.exit || reasons(r) != tc.want {
+				t.Fatalf("exit %d reasons %q, want %d %q\n%s", r.Exit, reasons(r), tc.exit, tc.want, text(r))
+			}
+			if tc.want == "" {
+				return
+			}
+			if !slices.ContainsFunc(r.Reasons, func(f anchor.Finding) bool { return f.Index != nil && int64(*f.Index) == tc.index }) {
+				t.Errorf("no reason at %d\n%s", tc.index, text(r))
+			}
+		})
+	}
+}
+
+// What a broken line was is told by the line after it.
+func TestAlteredTellsBothHashes(t *testing.T) {
+	w := newWorld(t)
+	var was, is [32]byte
+	dir := w.copyWith(t, func(l [][]byte) []byte {
+		was = sha256.Sum256(l[5])
+		l[5] = flipped(l[5])
+		is = sha256.Sum256(l[5])
+		return joined(l)
+	})
+	r := verifyDir(t, dir, w.snapshot, w.trust())
+	if len(r.Reasons) != 1 || r.Reasons[0].Want != string(hexBytes(was)) || r.Reasons[0].Have != string(hexBytes(is)) {
+		t.Error(text(r))
+	}
+}
+
+func TestNoWitness(t *testing.T) {
+	w := newWorld(t)
+	r := verifyDir(t, w.dir, nil, w.trust())
+	if r.Exit != 2 || reasons(r) != "UNPROTECTED" || !strings.Contains(text(r), "no witness was consulted") {
+		t.Error(text(r))
+	}
+	empty := filepath.Join(t.TempDir(), "none")
+	r = verifyDir(t, empty, nil, w.trust())
+	if r.Exit != 1 || !strings.Contains(reasons(r), "ABSENT") {
+		t.Error(text(r))
+	}
+}
+
+func TestCheckpointFile(t *testing.T) {
+	w := newWorld(t)
+	check := func(name string, dir string, note []byte, exit int, want string) {
+		t.Helper()
+		rd, err := chain.OpenReader(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := anchor.Verify(anchor.Source{Target: dir, Chain: rd, Against: "file", Checkpoint: note}, w.trust())
+		if r.Exit != exit || reasons(r) != want {
+			t.Errorf("%s: exit %d reasons %q\n%s", name, r.Exit, reasons(r), text(r))
+		}
+	}
+	check("honest", w.dir, w.snapshot.Head, 0, "")
+	check("no note", w.dir, []byte("x"), 1, "MALFORMED")
+	short := w.copyWith(t, func(l [][]byte) []byte { return joined(l[:9]) })
+	check("truncated", short, w.snapshot.Head, 1, "TRUNCATED")
+	check("the log's own checkpoint", w.dir, w.snapshot.Newest.Leaf.Checkpoint, 2, "UNPROTECTED")
+}
+
+func TestFlatFile(t *testing.T) {
+	w := newWorld(t)
+	path := filepath.Join(t.TempDir(), "anchors")
+	verify := func(dir string, b []byte) anchor.Report {
+		t.Helper()
+		rd, err := chain.OpenReader(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return anchor.Verify(anchor.Source{Target: dir, Chain: rd, Against: path, Flat: b}, w.trust())
+	}
+	if err := anchor.AppendFlat(path, w.snapshot.Head); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := verify(w.dir, whole); r.Exit != 0 {
+		t.Error(text(r))
+	}
+	// A torn line, then an append: the torn one spoils nothing.
+	if err := os.WriteFile(path, append(whole, whole[25:80]...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := anchor.AppendFlat(path, w.snapshot.Head); err != nil {
+		t.Fatal(err)
+	}
+	torn, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := anchor.ParseFlat(torn); f.Torn != 1 || len(f.Notes) != 2 {
+		t.Errorf("%d torn, %d heads", f.Torn, len(f.Notes))
+	}
+	if r := verify(w.dir, torn); r.Exit != 0 || !strings.Contains(text(r), "torn") {
+		t.Error(text(r))
+	}
+	rewritten := w.copyWith(t, func(l [][]byte) []byte {
+		return joined(resign(t, w.dir, l, 5, func(_ int, p []byte) []byte {
+			return bytes.Replace(p, []byte(`"tool":"read"`), []byte(`"tool":"list"`), 1)
+		}))
+	})
+	if r := verify(rewritten, whole); r.Exit != 1 || reasons(r) != "REWRITTEN" {
+		t.Error(text(r))
+	}
+	t.Run("two roots for one size", func(t *testing.T) {
+		_, note, err := tlog.ParseSignedCheckpoint(w.snapshot.Head)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cp, err := tlog.ParseCheckpoint(note.Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cp.Root[0] ^= 1
+		line, err := anchor.FlatLine(signNote(t, w, cp))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := verify(w.dir, append(bytes.Clone(whole), append(line, '\n')...))
+		if r.Exit != 1 || !strings.Contains(reasons(r), "FORK") || len(r.Proofs) != 1 {
+			t.Error(text(r))
+		}
+		if _, err := tlog.ParseSections("tool-guardian/fork/v1", r.Proofs[0].Bytes); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func signNote(t testing.TB, w *world, cp tlog.Checkpoint) []byte {
+	t.Helper()
+	priv, err := tlog.LoadKeyFile(filepath.Join(w.dir, "keys", "head.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := tlog.NewSigner(w.origin, tlog.KeyEd25519, priv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sig, err := s.Sign(cp.Text())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tlog.Note{Text: cp.Text(), Signatures: []tlog.Signature{sig}}.Bytes()
+}
+
+// A witness that lies, or a path to it that changes bytes, is named too.
+func TestTamperedSnapshot(t *testing.T) {
+	w := newWorld(t)
+	flip := func(b []byte, i int) []byte { out := bytes.Clone(b); out[i] ^= 1; return out }
+	for _, tc := range []struct {
+		name   string
+		change func(s *anchor.Snapshot)
+		exit   int
+		want   string
+	}{
+		{"another origin", func(s *anchor.Snapshot) { s.Origin = strings.Replace(s.Origin, "agents", "agentx", 1) }, 1, "SPLICED"},
+		{"leaf of another chain", func(s *anchor.Snapshot) {
+			s.Newest.LeafBytes = bytes.Replace(s.Newest.LeafBytes, []byte("origin agents"), []byte("origin agentx"), 1)
+		}, 1, "SPLICED"},
+		{"leaf byte", func(s *anchor.Snapshot) { s.Newest.LeafBytes = flip(s.Newest.LeafBytes, len(s.Newest.LeafBytes)-20) }, 1, ""},
+		{"inclusion path", func(s *anchor.Snapshot) { s.Newest.Leaf.Hashes[0][0] ^= 1 }, 1, "ABSENT"},
+		{"wrong index", func(s *anchor.Snapshot) { s.Newest.Leaf.Index++ }, 1, "ABSENT"},
+		{"no key leaf", func(s *anchor.Snapshot) { s.Newest.Keys = nil }, 1, "ABSENT"},
+		{"key leaf not included", func(s *anchor.Snapshot) { s.Newest.Keys[0].Proof.Hashes[0][0] ^= 1 }, 1, "ABSENT"},
+		{"key leaf of another place", func(s *anchor.Snapshot) {
+			s.Newest.Keys[0] = anchor.KeyEvidence{Bytes: s.Newest.LeafBytes, Proof: s.Newest.Leaf}
+		}, 1, "SPLICED"},
+		{"log signature", func(s *anchor.Snapshot) {
+			cp := s.Newest.Leaf.Checkpoint
+			i := bytes.LastIndexByte(cp, ' ') + 20
+			c := byte('A')
+			if cp[i] == c {
+				c = 'B'
+			}
+			out := bytes.Clone(cp)
+			out[i] = c
+			s.Newest.Leaf.Checkpoint = out
+			s.Newest.Keys[0].Proof.Checkpoint = out
+		}, 1, "ALTERED"},
+		{"no head any more", func(s *anchor.Snapshot) { s.Newest, s.Head, s.Stamped = nil, nil, nil }, 2, "UNPROTECTED"},
+		{"no time", func(s *anchor.Snapshot) { s.Stamped = nil }, 2, "MISSING_TIME"},
+		{"token byte", func(s *anchor.Snapshot) {
+			s.Stamped.Times[0].Token = flip(s.Stamped.Times[0].Token, len(s.Stamped.Times[0].Token)-3)
+		}, 1, "ALTERED"},
+		{"token truncated", func(s *anchor.Snapshot) { s.Stamped.Times[0].Token = s.Stamped.Times[0].Token[:50] }, 1, "BAD_TIME"},
+		{"one good token beside a bad one", func(s *anchor.Snapshot) {
+			s.Stamped.Times = append([]anchor.TimeEvidence{{Authority: "bad", Token: []byte{0x30, 0}}}, s.Stamped.Times...)
+		}, 2, "BAD_TIME"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := w.rig.snapshot(w.origin, 0)
+			tc.change(s)
+			r := verifyDir(t, w.dir, s, w.trust())
+			if r.Exit != tc.exit || tc.want != "" && reasons(r) != tc.want {
+				t.Errorf("exit %d reasons %q, want %d %q\n%s", r.Exit, reasons(r), tc.exit, tc.want, text(r))
+			}
+		})
+	}
+}
+
+// A checkpoint signed by the log that another one contradicts convicts it.
+func TestWitnessFork(t *testing.T) {
+	w := newWorld(t)
+	s := w.rig.snapshot(w.origin, 0)
+	s.Stamped.Leaf = s.Newest.Leaf
+	s.Links = nil
+	cp, _, err := tlog.ParseSignedCheckpoint(s.Newest.Leaf.Checkpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := logSigner(t, w.rig)
+	// The same leaf alone in a log of one: another root for a size the log has signed.
+	forged := func(leaf []byte, index uint64, hashes []tlog.Hash, root tlog.Hash) tlog.Proof {
+		c := tlog.Checkpoint{Origin: logName, Size: cp.Size, Root: root}
+		sig, err := log.Sign(c.Text())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tlog.Proof{Index: index, Hashes: hashes, Checkpoint: tlog.Note{Text: c.Text(), Signatures: []tlog.Signature{sig}}.Bytes()}
+	}
+	tree := &memTree{}
+	var root tlog.Hash
+	for i := range cp.Size {
+		entry := []byte("something else")
+		switch i {
+		case s.Newest.Leaf.Index:
+			entry = s.Newest.LeafBytes
+		case s.Newest.Keys[0].Proof.Index:
+			entry = s.Newest.Keys[0].Bytes
+		}
+		root = tree.add(t, tlog.LeafHash(entry))
+	}
+	prove := func(i uint64) []tlog.Hash {
+		h, err := tlog.ProveInclusion(i, cp.Size, tree)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	k := s.Newest.Keys[0]
+	s.Stamped = &anchor.Evidence{LeafBytes: s.Newest.LeafBytes, Leaf: forged(s.Newest.LeafBytes, s.Newest.Leaf.Index, prove(s.Newest.Leaf.Index), root),
+		Keys: []anchor.KeyEvidence{{Bytes: k.Bytes, Proof: forged(k.Bytes, k.Proof.Index, prove(k.Proof.Index), root)}}}
+	if r := verifyDir(t, w.dir, s, w.trust()); r.Exit != 1 || !strings.Contains(reasons(r), "WITNESS_FORK") {
+		t.Error(text(r))
+	}
+}
+
+type memTree struct {
+	tiles map[tlog.TileID][]byte
+	size  uint64
+}
+
+func (m *memTree) ReadTile(id tlog.TileID, width int) ([]byte, error) {
+	return m.tiles[id][:width*tlog.HashSize], nil
+}
+
+func (m *memTree) add(t testing.TB, leaf tlog.Hash) tlog.Hash {
+	t.Helper()
+	changed, root, err := tlog.Grow(m.size, []tlog.Hash{leaf}, m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.tiles == nil {
+		m.tiles = map[tlog.TileID][]byte{}
+	}
+	for id, tile := range changed {
+		m.tiles[id] = tile
+	}
+	m.size++
+	return root
+}
+
+func logSigner(t testing.TB, r *rig) *tlog.Signer {
+	t.Helper()
+	priv, err := tlog.LoadKeyFile(filepath.Join(r.o.Dir, "log.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := tlog.NewSigner(logName, tlog.KeyEd25519, priv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
