@@ -187,6 +187,9 @@ func reopened(m *image, acked []receipts.Position) (*disk, error) {
 // recoveries every crash again.
 func sweep(t *testing.T, d *disk, again int) {
 	t.Helper()
+	if testing.Short() {
+		again = 0
+	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	seen := make(map[[40]byte]bool)
 	moments, sampled := 0, 0
