@@ -75,14 +75,20 @@ func (r result) deliver(next string) (json.RawMessage, []string, error) {
 	case r.empty(blocks):
 		before, changes = append(before, textBlock("[the tool returned an empty result]")), append(changes, addedNotice)
 	}
-	content := join(before, blocks, after)
 	changes = append(changes, addedNext)
 	if r.at == (wire.Span{}) {
-		out, err := wire.Set(r.raw, content, "content")
+		out, err := wire.Set(r.raw, appendArray(nil, before, blocks, after), "content")
 		return out, changes, err
 	}
-	return wire.Replace(r.raw, r.at, content), changes, nil
+	out := make([]byte, 0, len(r.raw)+len(blocks)-(r.at.End-r.at.Start)+added)
+	out = append(out, r.raw[:r.at.Start]...)
+	out = appendArray(out, before, blocks, after)
+	return append(out, r.raw[r.at.End:]...), changes, nil
 }
+
+// added is room for what the router usually adds, so that a large result is
+// copied once.
+const added = 256
 
 // blocks are the backend's content blocks, without the array's brackets. A
 // text or a lone block where an array belongs is wrapped, anything else is shown as text.
@@ -122,18 +128,15 @@ func (r result) empty(blocks []byte) bool {
 	return true
 }
 
-// join forms an array of blocks.
-func join(before [][]byte, middle []byte, after [][]byte) []byte {
-	n := len(middle) + 2
-	for _, b := range append(append([][]byte{}, before...), after...) {
-		n += len(b) + 1
-	}
-	out := append(make([]byte, 0, n), '[')
+// appendArray appends an array of blocks.
+func appendArray(out []byte, before [][]byte, middle []byte, after [][]byte) []byte {
+	out = append(out, '[')
+	first := len(out)
 	add := func(b []byte) {
 		if len(b) == 0 {
 			return
 		}
-		if len(out) > 1 {
+		if len(out) > first {
 			out = append(out, ',')
 		}
 		out = append(out, b...)

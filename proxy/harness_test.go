@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -23,11 +25,29 @@ import (
 	"toolguardian/receipts"
 )
 
+// hostile is the test server's binary, built once.
+var hostile string
+
 func TestMain(m *testing.M) {
 	if backend.SupervisorMain() {
 		return
 	}
-	os.Exit(m.Run())
+	os.Exit(runTests(m))
+}
+
+func runTests(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "hostile")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	hostile = filepath.Join(dir, "hostile")
+	if out, err := exec.Command("go", "build", "-o", hostile, "../testdata/hostile").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "building the test server: %v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
 }
 
 // journal is the order in which things happened, across goroutines.
@@ -172,10 +192,12 @@ type memory struct {
 	status backend.Status
 	tools  []json.RawMessage
 	ready  chan struct{} // nil: it was up from the start
+	rise   func()        // as a backend comes up: tools first, then the state
 	answer func(ctx context.Context, method string, params json.RawMessage, o backend.Observer) (backend.Reply, error)
 
-	mu   sync.Mutex
-	seen []string
+	quiet bool // keep no requests
+	mu    sync.Mutex
+	seen  []string
 }
 
 func (m *memory) Status() backend.Status {
@@ -204,9 +226,11 @@ func (m *memory) Ready(ctx context.Context) error {
 func (m *memory) Tools() []json.RawMessage { return m.tools }
 
 func (m *memory) Request(ctx context.Context, method string, params json.RawMessage, o backend.Observer) (backend.Reply, error) {
-	m.mu.Lock()
-	m.seen = append(m.seen, string(params))
-	m.mu.Unlock()
+	if !m.quiet {
+		m.mu.Lock()
+		m.seen = append(m.seen, string(params))
+		m.mu.Unlock()
+	}
 	if m.j != nil {
 		m.j.add("sent %s", method)
 	}
@@ -258,14 +282,9 @@ func memories(backends map[string]*memory) Options {
 	o.Start = func(_ context.Context, s backend.Spec, bo backend.Options) Backend {
 		m := backends[s.Name]
 		bo.OnState(nil)
-		if m.ready == nil {
+		if m.rise = func() { bo.OnCatalogue(nil); close(m.ready) }; m.ready == nil {
 			bo.OnCatalogue(nil)
-			return m
 		}
-		go func() {
-			<-m.ready
-			bo.OnCatalogue(nil)
-		}()
 		return m
 	}
 	return o

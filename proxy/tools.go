@@ -95,6 +95,27 @@ func serverLine(names []string, describe func(name string) string) string {
 	return "Servers: " + strings.Join(parts, ", ") + "."
 }
 
+// Hints are what the servers without a description seem to be for, by the
+// tools they have now. The caller keeps them for the next run's Options.Hints.
+func (r *Router) Hints() map[string]string {
+	hints := map[string]string{}
+	for _, s := range r.servers {
+		if s.b == nil || s.Description != "" {
+			continue
+		}
+		var names []string
+		for t := range s.read().All() {
+			if r.visible(t) {
+				names = append(names, t.Name)
+			}
+		}
+		if len(names) > 0 {
+			hints[s.Name] = clip(strings.Join(names, ", "), hintChars)
+		}
+	}
+	return hints
+}
+
 // clip is the first n characters of s on one line.
 func clip(s string, n int) string {
 	r := []rune(strings.Join(strings.Fields(s), " "))

@@ -35,7 +35,7 @@ func TestToolListDoesNotWait(t *testing.T) {
 	if took := time.Since(begin); took > 50*time.Millisecond {
 		t.Errorf("tools/list took %v from the start", took)
 	}
-	close(slow.ready)
+	slow.rise()
 	c.tool("list_capabilities", `{}`)
 	if after := c.request("tools/list", `{}`).Result; string(before) != string(after) {
 		t.Errorf("the list changed from %s to %s", before, after)
@@ -55,7 +55,7 @@ func TestDiscoveryWaitsForAStartingServer(t *testing.T) {
 		if took := time.Since(begin); took != 10*time.Second || !strings.Contains(text, "[slow] STARTING") || !strings.Contains(text, "[quick] 1 tools") {
 			t.Errorf("after %v: %s", took, text)
 		}
-		time.AfterFunc(3*time.Second, func() { close(slow.ready) })
+		time.AfterFunc(3*time.Second, func() { slow.rise() })
 		text = joined(t, c.tool("search_capabilities", `{"query":"echo"}`))
 		if took := time.Since(begin); took != 13*time.Second || !strings.Contains(text, "slow.echo") {
 			t.Errorf("after %v: %s", took, text)
@@ -68,7 +68,7 @@ func TestCallWaitsForItsServerWithProgress(t *testing.T) {
 		slow := starting(&journal{}, echoTool)
 		r, _ := recorded(t, EvidenceOn, slow)
 		c := connect(t, r, latest)
-		time.AfterFunc(42*time.Second, func() { close(slow.ready) })
+		time.AfterFunc(42*time.Second, func() { slow.rise() })
 		begin := time.Now()
 		m := c.request("tools/call", `{"name":"call_tool","_meta":{"progressToken":1.0},"arguments":{"server":"s","tool":"echo","text":"hi"}}`)
 		if took := time.Since(begin); took != 42*time.Second || !strings.Contains(string(m.Result), "hi") {

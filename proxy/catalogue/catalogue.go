@@ -3,6 +3,8 @@ package catalogue
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -57,6 +59,14 @@ func (t *Tools) Tool(name string) (Tool, bool) {
 		return Tool{}, false
 	}
 	return t.list[i], true
+}
+
+// All goes through the definitions in the backend's order. t may be nil.
+func (t *Tools) All() iter.Seq[Tool] {
+	if t == nil {
+		return func(func(Tool) bool) {}
+	}
+	return slices.Values(t.list)
 }
 
 // Server is one backend as it stands now.
@@ -148,6 +158,10 @@ func (c *Catalogue) Find(server string) error {
 	if _, ok := c.server(server); ok {
 		return nil
 	}
+	return c.noSuchServer(server, "")
+}
+
+func (c *Catalogue) noSuchServer(server, tool string) error {
 	m := &Missing{text: fmt.Sprintf("there is no server %q", server), Next: "use one of the server names above."}
 	if server == "" {
 		m.text = "server is missing"
@@ -156,6 +170,9 @@ func (c *Catalogue) Find(server string) error {
 		m.text += fmt.Sprintf("; the nearest is %q", near[0])
 	}
 	m.text += "; servers: " + c.serverNames() + "."
+	if at := c.elsewhere(tool); len(at) > 0 {
+		m.Next = fmt.Sprintf("use server %s, tool %s.", at[0].Server, at[0].Name)
+	}
 	return m
 }
 
@@ -169,10 +186,10 @@ func (c *Catalogue) serverNames() string {
 // FindTool finds a visible tool. The error is a *Missing that names the
 // nearest right ones, or tells the state of a server that is not up.
 func (c *Catalogue) FindTool(server, tool string) (Tool, error) {
-	if err := c.Find(server); err != nil {
-		return Tool{}, err
+	l, ok := c.server(server)
+	if !ok {
+		return Tool{}, c.noSuchServer(server, tool)
 	}
-	l, _ := c.server(server)
 	for _, t := range l.tools {
 		if t.Name == tool {
 			return t, nil
@@ -200,19 +217,20 @@ func (c *Catalogue) noSuchTool(l *listing, tool string) error {
 		m.text += "; the nearest: " + strings.Join(near, ", ")
 		m.Next = fmt.Sprintf("use server %s, tool %s, or list_capabilities with server %s.", l.Name, near[0], l.Name)
 	} else if others := c.elsewhere(tool); len(others) > 0 {
-		m.text += "; it is at server " + strings.Join(others, ", ")
-		m.Next = fmt.Sprintf("use server %s, tool %s.", others[0], tool)
+		m.text += "; it is at server " + others[0].Server
+		m.Next = fmt.Sprintf("use server %s, tool %s.", others[0].Server, others[0].Name)
 	}
 	m.text += "."
 	return m
 }
 
-// elsewhere names the servers that have a visible tool of that exact name.
-func (c *Catalogue) elsewhere(tool string) (out []string) {
+// elsewhere are the visible tools of that very name, with or without the
+// server before it.
+func (c *Catalogue) elsewhere(name string) (out []Tool) {
 	for _, l := range c.servers {
 		for _, t := range l.tools {
-			if t.Name == tool {
-				out = append(out, l.Name)
+			if t.Name == name || t.Server+"."+t.Name == name {
+				out = append(out, t)
 			}
 		}
 	}

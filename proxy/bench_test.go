@@ -1,0 +1,54 @@
+package proxy
+
+import (
+	"encoding/json"
+	"testing"
+
+	"toolguardian/proxy/front"
+	"toolguardian/proxy/wire"
+)
+
+// BenchmarkCall is what the router itself costs: no pipes, no process.
+func BenchmarkCall(b *testing.B) {
+	for _, mode := range []EvidenceMode{EvidenceOff, EvidenceOn} {
+		b.Run(string(mode), func(b *testing.B) {
+			m := newMemory(nil, echoTool)
+			m.answer = answers(`{"content":[{"type":"text","text":"hi"}]}`)
+			m.quiet = true
+			o := memories(map[string]*memory{"s": m})
+			o.Evidence, o.Recorder = mode, newRecorder(b, &journal{})
+			r := newRouter(b, o)
+			r.startAll(b.Context())
+			s := &front.Session{ID: "one", Principal: "p"}
+			if err := r.OpenSession(b.Context(), s); err != nil {
+				b.Fatal(err)
+			}
+			call := front.Call{ID: wire.IntID(1), Name: callTool, Arguments: json.RawMessage(`{"server":"s","tool":"echo","args":{"text":"hi"}}`)}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := r.CallTool(b.Context(), s, call); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkDeliver(b *testing.B) {
+	for name, size := range map[string]int{"100B": 100, "1MB": 1 << 20} {
+		b.Run(name, func(b *testing.B) {
+			raw := json.RawMessage(`{"content":[` + string(textBlock(string(make([]byte, size)))) + `]}`)
+			b.SetBytes(int64(len(raw)))
+			b.ReportAllocs()
+			for b.Loop() {
+				r, err := readResult(raw)
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, _, err := r.deliver(nextAnswer); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
