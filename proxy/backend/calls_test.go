@@ -355,3 +355,43 @@ func TestParallelStart(t *testing.T) {
 		b.Close(t.Context())
 	}
 }
+
+// However a cancel and a reply meet, each reply is seen exactly once: by the
+// caller, or as a late one.
+func TestCancelRacesWithReply(t *testing.T) {
+	s := script("")
+	s.Args = []string{"-mode", "echo"}
+	b := up(t, s)
+	const calls = 2000
+	var mu sync.Mutex
+	var answered, late, unsent, waiting int
+	add := func(n *int) {
+		mu.Lock()
+		defer mu.Unlock()
+		*n++
+	}
+	for i := range calls {
+		ctx, cancel := context.WithCancel(t.Context())
+		o := backend.Observer{Sent: func() { time.AfterFunc(time.Duration(i%40)*time.Microsecond, cancel) }, Late: func(backend.Reply) { add(&late) }}
+		_, err := b.Request(ctx, "tools/call", callParams("x", `{}`), o)
+		switch {
+		case err == nil:
+			add(&answered)
+		case errors.Is(err, backend.ErrNotSent):
+			add(&unsent)
+		default:
+			waiting++
+		}
+		cancel()
+	}
+	// The server answers in order, so what it owes has come before this.
+	mustCall(t, b, "x", `{}`)
+	mu.Lock()
+	defer mu.Unlock()
+	if late != waiting || answered+late+unsent != calls {
+		t.Errorf("of %d calls %d were answered, %d late of %d given up, %d not sent", calls, answered, late, waiting, unsent)
+	}
+	if late == 0 || answered == 0 {
+		t.Skipf("no race came up here: %d late, %d answered", late, answered)
+	}
+}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -50,16 +48,6 @@ type conn struct {
 	owed  int   // notifications that a careless server may still answer with a null id
 	told  int64 // id of the last request before the newest notification
 	exit  *Exit
-}
-
-// call is one request in flight.
-type call struct {
-	id    int64
-	reply chan Reply // room for one: the reader never waits
-	obs   Observer
-	moved func() // on progress; nil: does not matter
-
-	standing bool // a subscription: nobody waits for its reply
 }
 
 func newConn(p *process) *conn {
@@ -161,12 +149,14 @@ func (c *conn) request(ctx context.Context, method string, params json.RawMessag
 	case <-c.done:
 		return k.last(errEnded)
 	case <-ctx.Done():
-		c.giveUp(k, method)
-		return k.last(context.Cause(ctx))
+		if !c.giveUp(k, method) {
+			return <-k.reply, true, nil
+		}
+		return Reply{}, true, context.Cause(ctx)
 	}
 }
 
-// last prefers a reply that came together with the end.
+// last prefers a reply that came together with the end of the process.
 func (k *call) last(err error) (Reply, bool, error) {
 	select {
 	case r := <-k.reply:
@@ -180,8 +170,8 @@ func (k *call) last(err error) (Reply, bool, error) {
 // exit is worth a short wait.
 func (c *conn) unsent(ctx context.Context, k *call, method string, begun bool, err error) (Reply, bool, error) {
 	if ctx.Err() != nil {
-		if begun {
-			c.giveUp(k, method)
+		if begun && !c.giveUp(k, method) {
+			return <-k.reply, true, nil
 		}
 		return Reply{}, begun, err
 	}
@@ -202,14 +192,18 @@ func (c *conn) encode(k *call, method string, params json.RawMessage) ([]byte, e
 }
 
 // giveUp tells the server, and nobody else, that the call is not waited for.
-// It does not wait itself: the pipe may be full.
-func (c *conn) giveUp(k *call, method string) {
-	c.abandon(k)
-	if method == methodInitialize || method == methodDiscover {
-		return // MCP forbids cancelling initialize; the process ends anyway
+// It does not wait itself: the pipe may be full. It returns false when the
+// reply has come meanwhile.
+func (c *conn) giveUp(k *call, method string) bool {
+	if !c.abandon(k) {
+		return false
 	}
-	params := append(strconv.AppendInt([]byte(`{"requestId":`), k.id, 10), '}')
-	go c.tell("notifications/cancelled", params)
+	if method != methodInitialize && method != methodDiscover {
+		// MCP forbids cancelling initialize; that process ends anyway.
+		params := append(strconv.AppendInt([]byte(`{"requestId":`), k.id, 10), '}')
+		go c.tell("notifications/cancelled", params)
+	}
+	return true
 }
 
 func (c *conn) tell(method string, params json.RawMessage) error {
@@ -228,94 +222,6 @@ func (c *conn) subscribe() {
 	line, err := c.encode(k, "subscriptions/listen", json.RawMessage(`{"notifications":{"toolsListChanged":true}}`))
 	if err == nil {
 		c.in.write(c.ctx, line)
-	}
-}
-
-// open gives a call its id and waits for its reply from now on.
-func (c *conn) open(k *call) *call {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.next++
-	k.id, k.reply = c.next, make(chan Reply, 1)
-	c.calls[k.id] = k
-	return k
-}
-
-func (c *conn) forget(k *call) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.calls, k.id)
-}
-
-// abandon is forget for a call that the server still works on. When too many
-// pile up, the oldest answers are expected no more.
-func (c *conn) abandon(k *call) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.calls, k.id)
-	if k.obs.Late == nil {
-		return
-	}
-	if len(c.late) >= maxLate {
-		delete(c.late, slices.Min(slices.Collect(maps.Keys(c.late))))
-	}
-	c.late[k.id] = k.obs.Late
-}
-
-// takeLate returns, once, who wants the late answer with that id.
-func (c *conn) takeLate(id wire.ID) func(Reply) {
-	n, err := strconv.ParseInt(id.Key(), 10, 64)
-	if err != nil {
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	f := c.late[n]
-	delete(c.late, n)
-	return f
-}
-
-// find returns the call with that id, in whatever form the server wrote it.
-func (c *conn) find(id wire.ID) *call {
-	n, err := strconv.ParseInt(id.Key(), 10, 64)
-	if err != nil {
-		return nil
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.calls[n]
-}
-
-// sole returns the call that an error without an id must mean: the only one in
-// flight, unless a notification went out since the last proper answer, which
-// such an error may as well concern.
-func (c *conn) sole() *call {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.owed > 0 {
-		c.owed--
-		return nil
-	}
-	var only *call
-	for _, k := range c.calls {
-		switch {
-		case k.standing:
-		case only != nil:
-			return nil
-		default:
-			only = k
-		}
-	}
-	return only
-}
-
-// settle notes that k was answered: a server that came to a request has done
-// with the notifications before it.
-func (c *conn) settle(k *call) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if k.id > c.told {
-		c.owed = 0
 	}
 }
 

@@ -61,12 +61,9 @@ func (c *conn) unreadable(bad *wire.LineError) {
 // call only if it is an error and there is just one; servers also answer
 // notifications that way.
 func (c *conn) deliver(id wire.ID, r Reply) {
-	k := c.find(id)
-	switch {
-	case k != nil:
-		c.settle(k)
-	case id.Null() && r.Err != nil:
-		k = c.sole()
+	k := c.take(id)
+	if k == nil && id.Null() && r.Err != nil {
+		k = c.takeSole()
 	}
 	if k == nil {
 		c.countStray()
@@ -75,11 +72,7 @@ func (c *conn) deliver(id wire.ID, r Reply) {
 		}
 		return
 	}
-	c.forget(k)
-	select {
-	case k.reply <- r:
-	default:
-	}
+	k.reply <- r // has room: a call is taken once
 }
 
 func replyOf(m wire.Message) Reply {
