@@ -28,7 +28,8 @@ type trip struct {
 	received json.RawMessage // the arguments as the model wrote them
 	sent     json.RawMessage // as they are placed in params.arguments
 	began    time.Time
-	gapped   bool // a receipt of it is missing already
+	over     chan struct{} // closed once its outcome was recorded
+	gapped   bool          // a receipt of it is missing already
 }
 
 // call is call_tool: every step a call goes through, in order. The arguments'
@@ -129,7 +130,10 @@ func (t *trip) params() json.RawMessage {
 // forward sends the call, which now has a durable decision, and answers with
 // what came of it.
 func (r *Router) forward(ctx context.Context, t *trip) (json.RawMessage, error) {
-	reply, err := t.to.b.Request(ctx, "tools/call", t.params(), backend.Observer{Progress: t.c.Progress, Log: t.c.Log})
+	t.over = make(chan struct{})
+	defer close(t.over)
+	seen := backend.Observer{Progress: t.c.Progress, Log: t.c.Log, Late: r.late(ctx, t)}
+	reply, err := t.to.b.Request(ctx, "tools/call", t.params(), seen)
 	end := r.ended(t, reply, err)
 	if err := r.evidence.ended(ctx, t, end); err != nil && r.o.Evidence == EvidenceRequired {
 		return r.say(withheld(t, err))
@@ -138,6 +142,21 @@ func (r *Router) forward(ctx context.Context, t *trip) (json.RawMessage, error) 
 		return nil, front.ErrCancelled
 	}
 	return end.delivered, nil
+}
+
+// late records an answer that came after its call had been given up. Nobody is
+// shown it.
+func (r *Router) late(ctx context.Context, t *trip) func(backend.Reply) {
+	if r.evidence == nil {
+		return nil
+	}
+	return func(reply backend.Reply) {
+		go func() {
+			e := r.ended(t, reply, nil)
+			e.delivered, e.changes = nil, []string{notDelivered}
+			r.evidence.late(ctx, t, e)
+		}()
+	}
 }
 
 // end is what came of a call.

@@ -56,6 +56,7 @@ const (
 	addedNotice     = "notice added"
 	addedStructured = "structuredContent added as text"
 	wrappedContent  = "content wrapped in an array"
+	notDelivered    = "not delivered"
 )
 
 // shape shortens a result's text. Nothing is shortened yet.

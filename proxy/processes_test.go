@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,6 +115,29 @@ func TestTimedOutProcess(t *testing.T) {
 	}
 	if strings.Join(status, " ") != `"timeout" "ok"` {
 		t.Errorf("outcomes %q", status)
+	}
+}
+
+// An answer to a call that was given up is recorded and shown to nobody.
+func TestLateAnswer(t *testing.T) {
+	const late = `{"content":[{"type":"text","text":"too late"}]}`
+	r, rec := processes(t, map[string]string{"s": fmt.Sprintf(onCall, "slow", "wait notifications/cancelled\n"+fmt.Sprintf(reply, late))},
+		func(o *Options) { o.CallTimeout = 300 * time.Millisecond })
+	c := connect(t, r, latest)
+	if text := joined(t, c.tool("call_tool", `{"server":"s","tool":"slow"}`)); !strings.HasPrefix(text, "TIMEOUT: ") {
+		t.Errorf("told as %q", text)
+	}
+	eventually(t, "a late receipt", func() bool { return slices.Contains(rec.kinds(t), "late") })
+	if err := c.close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := rec.kinds(t), []string{"session-open", "decision", "outcome", "late", "session-close"}; !slices.Equal(got, want) {
+		t.Errorf("receipts %q, want %q", got, want)
+	}
+	got := rec.only(t, receipts.KindLate)
+	got.commits(t, receipts.FieldResultReceived, []byte(late))
+	if got.member("status") != `"ok"` || got.member("call") != rec.only(t, receipts.KindDecision).member("call") {
+		t.Errorf("receipt %s", got.predicate)
 	}
 }
 

@@ -40,6 +40,20 @@ func (e *evidence) ended(ctx context.Context, t *trip, what end) error {
 	}, what.fields())
 }
 
+// late states an answer that came too late, after the outcome that says so and
+// unless the session is over.
+func (e *evidence) late(ctx context.Context, t *trip, what end) {
+	<-t.over
+	if !t.s.gate.enter() {
+		e.logger.Warn("an answer came after its session", "server", t.tool.Server, "tool", t.tool.Name, "call", t.id.ID)
+		return
+	}
+	defer t.s.gate.leave()
+	_ = e.record(ctx, t, func(c receipts.Common, f []receipts.Committed) receipts.Receipt {
+		return receipts.NewLate(c, what.outcome(t), f...)
+	}, what.fields())
+}
+
 func (w end) outcome(t *trip) receipts.Outcome {
 	return receipts.Outcome{Call: t.id, Status: w.status, Duration: w.took, Changes: w.changes}
 }
