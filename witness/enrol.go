@@ -82,10 +82,22 @@ func (s *Server) Enroll(ctx context.Context, body []byte) (uint64, error) {
 	if err := s.checkEnrol(req, k, note); err != nil {
 		return 0, err
 	}
+	if err := s.rehearse(func(b *batch) error { _, err := b.enrolByToken(req.Token, *k.New, req.Note); return err }); err != nil {
+		return 0, err
+	}
 	done, err := submit(ctx, s.seq, func(b *batch) (accepted[uint64], error) {
 		return b.enrolByToken(req.Token, *k.New, req.Note)
 	})
 	return done.value, err
+}
+
+// rehearse applies a request to a snapshot that nobody keeps. Strangers are
+// refused here, before they take a place in the sequencer.
+func (s *Server) rehearse(apply func(*batch) error) error {
+	return s.read(func(p published) error {
+		b := &batch{view: p, cache: s.seq.cache, base: store.State{Size: p.size}, origin: s.origin, now: s.o.Now(), records: map[string]*originRecord{}}
+		return apply(b)
+	})
 }
 
 func (s *Server) checkEnrol(req api.EnrolRequest, k api.KeyNote, note tlog.Note) error {

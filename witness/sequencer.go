@@ -26,8 +26,9 @@ type durable[T any] struct{ value T }
 
 // pending is one request on its way through the sequencer.
 type pending struct {
-	apply func(*batch) error
-	done  chan error // buffered: settling never waits
+	apply   func(*batch) error
+	refusal error      // what apply returned; told when the batch is settled
+	done    chan error // buffered: settling never waits
 }
 
 const (
@@ -139,15 +140,16 @@ func (q *sequencer) drain(work ...*pending) []*pending {
 	return work
 }
 
-// commit takes work through build and the store, and settles every request:
-// refused ones at once, the rest when the commit is durable or has failed.
+// commit takes work through build and the store, and settles every request when
+// the commit is durable or has failed. Refusals wait too: what refused one may
+// be another request of the batch, which nobody may hear of before it is
+// durable.
 func (q *sequencer) commit(work []*pending) error {
 	var b *batch
 	var sealed store.Batch
 	var next *tlog.Frontier
-	live := work // until build has told refused from accepted
 	err := q.store.View(func(r store.Reader) (err error) {
-		if b, live, err = q.build(r, work); err != nil || b.empty() {
+		if b, err = q.build(r, work); err != nil || b.empty() {
 			return err
 		}
 		next = q.frontier.Clone()
@@ -158,35 +160,32 @@ func (q *sequencer) commit(work []*pending) error {
 		err = q.store.Commit(sealed)
 	}
 	if err != nil {
-		return q.failed(live, err)
+		return q.failed(work, err)
 	}
 	if !b.empty() {
-		q.landed(b, sealed, next, len(live))
+		q.landed(b, sealed, next, len(work))
 	}
-	settle(live, nil)
+	for _, p := range work {
+		p.done <- p.refusal
+	}
 	return nil
 }
 
 // build applies work to a snapshot, in the order it came. A request that is
-// refused is settled and leaves no trace.
-func (q *sequencer) build(r store.Reader, work []*pending) (*batch, []*pending, error) {
+// refused leaves no trace.
+func (q *sequencer) build(r store.Reader, work []*pending) (*batch, error) {
 	state, err := r.State()
 	if err != nil {
-		return nil, work, err
+		return nil, err
 	}
 	if err := q.follow(state, r); err != nil {
-		return nil, work, err
+		return nil, err
 	}
 	b := &batch{view: r, cache: q.cache, base: state, origin: q.origin, now: q.now(), records: map[string]*originRecord{}}
-	live := make([]*pending, 0, len(work))
 	for _, p := range work {
-		if err := p.apply(b); err != nil {
-			p.done <- err
-			continue
-		}
-		live = append(live, p)
+		p.refusal = p.apply(b)
 	}
-	return b, live, nil
+	return b, nil
 }
 
 // follow makes the frontier that of state. It reads tiles only at the first
@@ -228,16 +227,16 @@ func (q *sequencer) landed(b *batch, sealed store.Batch, next *tlog.Frontier, n 
 // failed settles a batch that did not land. Out of space or overtaken, nothing
 // was applied and the next batch may land; anything else is fatal, because
 // what was applied is unknown.
-func (q *sequencer) failed(live []*pending, err error) error {
+func (q *sequencer) failed(work []*pending, err error) error {
 	q.healthy.Store(false)
 	if errors.Is(err, store.ErrNoSpace) || errors.Is(err, store.ErrConflict) {
-		q.logger.Error("a batch was not written", "requests", len(live), "err", err)
+		q.logger.Error("a batch was not written", "requests", len(work), "err", err)
 		q.frontier = nil
-		settle(live, fmt.Errorf("%w: %w", api.ErrUnavailable, err))
+		settle(work, fmt.Errorf("%w: %w", api.ErrUnavailable, err))
 		return nil
 	}
 	q.logger.Error("nothing more is signed", "err", err)
-	settle(live, fmt.Errorf("%w: its store failed; the operator must restart it", api.ErrUnavailable))
+	settle(work, fmt.Errorf("%w: its store failed; the operator must restart it", api.ErrUnavailable))
 	return fmt.Errorf("%w: %w", ErrFatal, err)
 }
 

@@ -98,6 +98,7 @@ func (s *Server) load() error {
 		}
 		s.seq.active.Store(active)
 		s.signalActivity(active)
+		s.newest <- state // a crash may have come between commit and head file
 		return s.checkHeadFile(state, r)
 	})
 }
