@@ -24,6 +24,9 @@ type Status struct {
 	StampedAt   time.Time `json:"stamped_at"`  // by the first of its tokens; zero: never
 	Authorities []string  `json:"authorities"` // asked for timestamps
 	HeadFile    string    `json:"head_file"`   // empty: none
+	Queued      int       `json:"queued"`      // requests that wait for the sequencer
+	Commits     uint64    `json:"commits"`     // batches since the start
+	Requests    uint64    `json:"requests"`    // requests in them
 	Unhealthy   string    `json:"unhealthy,omitempty"`
 }
 
@@ -46,6 +49,7 @@ func (s *Server) Status(context.Context) (st Status, err error) {
 	for _, a := range s.o.Authorities {
 		st.Authorities = append(st.Authorities, a.Name)
 	}
+	st.Queued, st.Commits, st.Requests = len(s.seq.queue), s.seq.commits.Load(), s.seq.writes.Load()
 	if err := s.Ready(); err != nil {
 		st.Unhealthy = err.Error()
 	}
