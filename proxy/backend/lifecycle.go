@@ -13,7 +13,10 @@ const (
 	rereadDelay   = 100 * time.Millisecond // gathers a burst of list_changed
 )
 
-var errClosed = errors.New("it was closed")
+var (
+	errClosed       = errors.New("it was closed")
+	errNoSupervisor = errors.New("no supervisor was given")
+)
 
 // run keeps the backend alive until Close. It is the only goroutine that starts
 // processes and changes the state.
@@ -88,6 +91,9 @@ func (b *Backend) bringUp() (*session, error) {
 
 // spawn starts a process of its own conversation.
 func (b *Backend) spawn(ctx context.Context) (*conn, error) {
+	if b.opt.Supervisor == nil {
+		return nil, &StartError{Server: b.spec.Name, Step: "start", Err: errNoSupervisor}
+	}
 	p, err := b.opt.Supervisor.start(ctx, b.spec)
 	if err != nil {
 		return nil, &StartError{Server: b.spec.Name, Step: "start", Err: err, Hint: b.spec.Hint}

@@ -57,6 +57,15 @@ func TestRepeatedCursor(t *testing.T) {
 	wantFlag(t, b, "a cursor came twice")
 }
 
+// B10: a server that never comes to an end.
+func TestEndlessPages(t *testing.T) {
+	b := up(t, script("on tools/list\n"+`> {"jsonrpc":"2.0","id":$ID,"result":{"tools":[{"name":"t$COUNT"}],"nextCursor":"c$COUNT"}}`))
+	if got := len(b.Tools()); got != 1000 {
+		t.Errorf("%d tools", got)
+	}
+	wantFlag(t, b, "1000 pages")
+}
+
 func TestPageThatFails(t *testing.T) {
 	b := up(t, script(page("", "b", 0, 2)+"on tools/list b\n"+`> {"jsonrpc":"2.0","id":$ID,"error":{"code":-32603,"message":"no page"}}`))
 	if got := strings.Join(names(b), " "); got != "t0 t1" {

@@ -58,7 +58,8 @@ func newWarden(c *net.UnixConn) *warden {
 }
 
 func (w *warden) run() {
-	signal.Ignore(syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE)
+	// Caught and dropped, not ignored: an ignored signal stays so in a backend.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGHUP)
 	quit := make(chan os.Signal, 1)
 	signal.Notify(quit, syscall.SIGTERM)
 	go func() {

@@ -117,6 +117,47 @@ func TestNoOrphanAfterKill(t *testing.T) {
 	}
 }
 
+// A kill at any moment of a start leaves nothing either.
+func TestNoOrphanAfterKillWhileStarting(t *testing.T) {
+	t.Parallel()
+	if !procfs() {
+		t.Skip("needs /proc to find the processes of a router that never spoke")
+	}
+	mark := filepath.Join(t.TempDir(), "mark")
+	raw, err := json.Marshal(script("start\nspawn "+mark+".pid\n", "-record", mark))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), routerEnv+"="+string(raw))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		timer := time.NewTimer(time.Duration(i) * 2 * time.Millisecond)
+		<-timer.C
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+	eventually(t, "the end of all", func() bool { return len(commandsWith(t, mark)) == 0 })
+}
+
+// commandsWith are the processes whose command line holds a text.
+func commandsWith(t *testing.T, text string) []string {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err == nil && bytes.Contains(b, []byte(text)) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // R17: when a wrapper dies, what it started goes too, while the router lives.
 func TestWrapperDies(t *testing.T) {
 	t.Parallel()
@@ -233,6 +274,33 @@ func TestProcessSurroundings(t *testing.T) {
 	}
 	if len(pipes) > 3 {
 		t.Errorf("pipes and sockets open in the backend are %q, want its own three", pipes)
+	}
+}
+
+// What the supervisor does with signals is not handed down.
+func TestSignalsAreNotIgnored(t *testing.T) {
+	if !procfs() {
+		t.Skip("needs /proc")
+	}
+	spec := script("")
+	spec.Command = "/bin/sh"
+	spec.Args = []string{"-c", `exec "$0" -e "start
+stderr $(grep SigIgn /proc/self/status)"`, hostile}
+	spec.Env = []string{"PATH=/usr/bin:/bin"}
+	b := up(t, spec)
+	var line string
+	eventually(t, "a line of /proc/self/status", func() bool {
+		line = strings.Join(b.Status().StderrTail, "")
+		return line != ""
+	})
+	ignored, err := strconv.ParseUint(strings.TrimSpace(strings.TrimPrefix(line, "SigIgn:")), 16, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGPIPE, syscall.SIGTERM, syscall.SIGCHLD} {
+		if ignored&(1<<(s-1)) != 0 {
+			t.Errorf("%v is ignored in the backend", s)
+		}
 	}
 }
 

@@ -17,7 +17,8 @@
 // the params' name or cursor; the lines after it run when such a message
 // comes, in place of the usual answer:
 //
-//	> TEXT         write a line; $ID $TOKEN $ARGS stand for the request's own
+//	> TEXT         write a line; $ID $TOKEN $ARGS stand for the request's own,
+//	               $COUNT for a number that never comes twice
 //	raw TEXT       the same without a newline
 //	big N          a result with N bytes of text
 //	deep N         a result nested N deep

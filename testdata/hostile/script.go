@@ -60,9 +60,9 @@ func (s *server) play(b block, m message) bool {
 func (s *server) step(st step, m message) bool {
 	switch st.verb {
 	case ">":
-		s.write(m.fill(st.arg) + "\n")
+		s.write(s.fill(m, st.arg) + "\n")
 	case "raw":
-		s.write(m.fill(st.arg))
+		s.write(s.fill(m, st.arg))
 	case "big":
 		s.reply(m, result(strings.Repeat("x", number(st.arg))))
 	case "deep":
@@ -113,7 +113,7 @@ func must(err error) {
 func spawn(file string, detach bool) {
 	exe, err := os.Executable()
 	must(err)
-	cmd := exec.Command(exe, "-mode", "sleep")
+	cmd := exec.Command(exe, "-mode", "sleep", "-record", file) // the file only shows who it is
 	if detach {
 		cmd.Args = append(cmd.Args, "-stubborn")
 		cmd.SysProcAttr = detached()

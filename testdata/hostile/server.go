@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -29,15 +30,16 @@ type params struct {
 }
 
 // fill puts the request's own bytes into a script's line.
-func (m message) fill(text string) string {
+func (s *server) fill(m message, text string) string {
 	return strings.NewReplacer("$ID", string(m.ID), "$TOKEN", string(m.Params.Meta["progressToken"]),
-		"$ARGS", string(m.Params.Arguments)).Replace(text)
+		"$ARGS", string(m.Params.Arguments), "$COUNT", strconv.FormatInt(s.count.Add(1), 10)).Replace(text)
 }
 
 type server struct {
 	mode   string
 	blocks []block
 	record *os.File
+	count  atomic.Int64
 
 	out sync.Mutex // one line at a time
 
@@ -145,7 +147,7 @@ func (s *server) call(m message) {
 	case "progress":
 		for i := range a.N {
 			time.Sleep(wait)
-			s.write(m.fill(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":$TOKEN,"progress":%d,"total":%d}}`+"\n", i+1, a.N)))
+			s.write(s.fill(m, fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":$TOKEN,"progress":%d,"total":%d}}`+"\n", i+1, a.N)))
 		}
 		s.reply(m, result("done"))
 	case "env":
