@@ -34,7 +34,7 @@ type conn struct {
 	stateful  *opening // of the first initialize
 	stateless *opening // of the first stateless request
 	inFlight  map[wire.ID][]*request
-	listening map[*request]struct{}
+	listeners map[*request]struct{} // of subscriptions/listen
 }
 
 func newConn(ctx context.Context, s *Server, out io.Writer) *conn {
@@ -44,7 +44,7 @@ func newConn(ctx context.Context, s *Server, out io.Writer) *conn {
 		eof:       make(chan struct{}),
 		slots:     make(chan struct{}, s.o.MaxCalls),
 		inFlight:  make(map[wire.ID][]*request),
-		listening: make(map[*request]struct{}),
+		listeners: make(map[*request]struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
 	return c
@@ -131,9 +131,9 @@ func (c *conn) send(raw []byte) {
 	}
 }
 
-// drain lets requests go on for a while after the client's last byte, which a
-// script that pipes its requests in relies on; then it cancels them.
-func (c *conn) drain(patience time.Duration) {
+// settle waits until no request is left, and says whether that came before
+// patience ran out or give up was closed.
+func (c *conn) settle(patience time.Duration, giveUp <-chan struct{}) bool {
 	idle := make(chan struct{})
 	go func() {
 		c.work.Wait()
@@ -143,18 +143,24 @@ func (c *conn) drain(patience time.Duration) {
 	defer timer.Stop()
 	select {
 	case <-idle:
+		return true
 	case <-timer.C:
-	case <-c.ctx.Done():
+	case <-giveUp:
 	}
+	return false
 }
 
-// stop takes no more requests, cancels those that run and waits for them.
-func (c *conn) stop() {
+// stop takes no more requests, cancels those that run and waits for them, but
+// not longer than patience: a client that no longer reads may hold a reply in
+// the pipe for ever, and a pipe cannot be woken.
+func (c *conn) stop(patience time.Duration) {
 	c.mu.Lock()
 	c.stopped = true
 	c.mu.Unlock()
 	c.cancel(ErrClosed)
-	c.work.Wait()
+	if !c.settle(patience, nil) {
+		c.srv.o.Logger.Warn("the client does not read; replies were given up")
+	}
 }
 
 // start counts a request in, unless there are too many or it is too late.

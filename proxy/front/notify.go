@@ -69,6 +69,7 @@ func (r *request) progress(token wire.ID, params json.RawMessage) {
 // listen answers subscriptions/listen (2026-07-28): an acknowledgement of what
 // is granted, then changes until the client cancels it or the stream ends.
 func (r *request) listen() (json.RawMessage, error) {
+	defer r.listening(false)
 	wanted := wire.Get(r.msg.Params, "notifications")
 	if !isObject(wanted) {
 		return nil, badParams("params.notifications must be an object")
@@ -77,18 +78,7 @@ func (r *request) listen() (json.RawMessage, error) {
 		return nil, err
 	}
 	granted := string(wire.Get(wanted, "toolsListChanged")) == "true"
-	kinds := "{}"
-	if granted {
-		kinds = `{"toolsListChanged":true}`
-	}
-	r.notify("notifications/subscriptions/acknowledged",
-		r.subscribed(`"notifications":`+kinds), func() bool {
-			// Under the lock that orders notifications: no change is missed
-			// from here on, and none goes out before the acknowledgement.
-			r.listening(granted)
-			return true
-		})
-	defer r.listening(false)
+	r.acknowledge(granted)
 	if granted {
 		select {
 		case <-r.ctx.Done():
@@ -98,14 +88,33 @@ func (r *request) listen() (json.RawMessage, error) {
 	return r.subscribed(""), nil
 }
 
+// listening adds the request to those that hear of changes, or takes it away.
+// It is added while the stream is read, so that a client which listens first
+// and lists then misses no change in between.
 func (r *request) listening(on bool) {
 	c := r.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if on {
-		c.listening[r] = struct{}{}
+		c.listeners[r] = struct{}{}
 	} else {
-		delete(c.listening, r)
+		delete(c.listeners, r)
+	}
+}
+
+// acknowledge sends the first message of a subscription, then the change that
+// came before it, if any.
+func (r *request) acknowledge(granted bool) {
+	kinds := "{}"
+	if granted {
+		kinds = `{"toolsListChanged":true}`
+	}
+	r.notify("notifications/subscriptions/acknowledged", r.subscribed(`"notifications":`+kinds), func() bool {
+		r.acked = granted
+		return true
+	})
+	if granted {
+		r.notify(toolsChanged, r.subscribed(""), func() bool { return r.missed })
 	}
 }
 
@@ -124,12 +133,15 @@ func (c *conn) toolsChanged() {
 		c.send(wire.NewNotification(toolsChanged, nil))
 	}
 	c.mu.Lock()
-	all := make([]*request, 0, len(c.listening))
-	for r := range c.listening {
+	all := make([]*request, 0, len(c.listeners))
+	for r := range c.listeners {
 		all = append(all, r)
 	}
 	c.mu.Unlock()
 	for _, r := range all {
-		r.notify(toolsChanged, r.subscribed(""), func() bool { return true })
+		r.notify(toolsChanged, r.subscribed(""), func() bool {
+			r.missed = !r.acked
+			return r.acked
+		})
 	}
 }

@@ -25,6 +25,8 @@ type request struct {
 	mu   sync.Mutex // orders notifications before the reply
 	done bool       // the reply is being sent
 	last float64    // the progress sent last
+
+	acked, missed bool // a subscription was granted; a change came before that
 }
 
 // params are the members of a request's params that matter here.
@@ -70,6 +72,9 @@ func (c *conn) request(m wire.Message, reply func([]byte)) {
 			Message: "too many requests are unanswered on this connection; wait for some and send it again",
 		}))
 		return
+	}
+	if m.Method == "subscriptions/listen" && r.env.stateless {
+		r.listening(true)
 	}
 	go func() {
 		defer c.finished(r)

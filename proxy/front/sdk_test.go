@@ -83,16 +83,18 @@ func officialClient(t *testing.T, revision string) {
 	if _, err := session.CallTool(t.Context(), params); err != nil {
 		t.Error(err)
 	}
-	if got := []float64{<-steps, <-steps, <-steps}; !slices.Equal(got, []float64{1, 2, 3}) {
+	if got := []float64{await(t, "step", steps), await(t, "step", steps), await(t, "step", steps)}; !slices.Equal(got, []float64{1, 2, 3}) {
 		t.Errorf("progress: %v", got)
 	}
 	cancelOfficial(t, session, h)
 	srv.ToolsChanged()
-	<-changed
-	if err := session.Close(); err != nil {
+	await(t, "the changed list", changed)
+	closed := make(chan error, 1)
+	go func() { closed <- session.Close() }()
+	if err := await(t, "the client's end", closed); err != nil {
 		t.Errorf("close: %v", err)
 	}
-	if err := <-served; err != nil {
+	if err := await(t, "ServeStdio", served); err != nil {
 		t.Errorf("ServeStdio: %v", err)
 	}
 	events := h.taken()

@@ -229,6 +229,35 @@ func TestClientThatIsGone(t *testing.T) {
 	})
 }
 
+// A client that reads nothing more cannot keep us from stopping.
+func TestStopsThoughNobodyReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newScripted()
+		srv, err := front.New(front.Options{Handler: h, Info: front.Info{Name: "guardian"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		serverIn, clientOut := io.Pipe()
+		clientIn, serverOut := io.Pipe()
+		ctx, stop := context.WithCancel(t.Context())
+		served := make(chan error, 1)
+		go func() { served <- srv.ServeStdio(ctx, serverIn, serverOut) }()
+		if _, err := io.WriteString(clientOut, hello+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		stop()
+		if err := <-served; !errors.Is(err, context.Canceled) {
+			t.Errorf("ServeStdio: %v", err)
+		}
+		if got := h.taken(); got[len(got)-1] != "close 2025-11-25 interrupted" {
+			t.Errorf("in the end: %q", got)
+		}
+		clientOut.Close()
+		clientIn.Close()
+	})
+}
+
 // A session that is slow to open holds up what needs it, in order, and never
 // a ping.
 func TestSlowOpening(t *testing.T) {
@@ -348,6 +377,25 @@ func TestListen(t *testing.T) {
 	})
 }
 
+// A change that comes while the session is still opening follows the
+// acknowledgement.
+func TestChangeBeforeAcknowledgement(t *testing.T) {
+	const listen = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	synctest.Test(t, func(t *testing.T) {
+		h, gate := newScripted(), make(chan struct{})
+		h.open = func() error { <-gate; return nil }
+		w := wireUp(t, h, front.Options{})
+		want(t, w.send(listen))
+		w.srv.ToolsChanged()
+		want(t, w.quiet())
+		close(gate)
+		const meta = `"_meta":{"io.modelcontextprotocol/subscriptionId":1}`
+		want(t, w.quiet(),
+			`acknowledged","params":{`+meta+`,"notifications":{"toolsListChanged":true}}}`,
+			`"notifications/tools/list_changed","params":{`+meta+`}}`)
+	})
+}
+
 func TestBatchOmitsWhatWasCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := wireUp(t, newScripted(), front.Options{})
@@ -365,7 +413,7 @@ func TestBatchOmitsWhatWasCancelled(t *testing.T) {
 // grows and never follows the reply.
 func TestManyAtOnce(t *testing.T) {
 	const calls = 300
-	p := serve(t, newScripted(), front.Options{MaxCalls: 16})
+	p := serve(t, newScripted(), front.Options{MaxCalls: 32})
 	p.send(hello)
 	p.line()
 	go func() {

@@ -60,7 +60,8 @@ type Handler interface {
 	// OpenSession is called once before any other method gets the session.
 	OpenSession(ctx context.Context, s *Session) error
 	// CloseSession is called once for each opened session, after its last
-	// call has returned; its context outlives an interruption.
+	// call has returned or had Options.Drain to do so; its context outlives an
+	// interruption.
 	CloseSession(ctx context.Context, s *Session, end End) error
 	// ListTools returns the JSON array of tools.
 	ListTools(ctx context.Context, s *Session) (json.RawMessage, error)
@@ -82,7 +83,7 @@ type Options struct {
 	Principal  string        // of the stdio client
 	MaxMessage int           // bytes; 0: wire.MaxMessage
 	MaxCalls   int           // requests handled at once, the next wait; 0: 256
-	Drain      time.Duration // how long requests may go on after the client's last byte; 0: 1.5 s
+	Drain      time.Duration // how long requests may go on after the client's last byte, and after their cancel; 0: 1.5 s
 	Terminal   io.Writer     // where one line says what is expected; set only if stdin is a terminal
 }
 
@@ -116,8 +117,9 @@ func New(o Options) (*Server, error) {
 }
 
 // ServeStdio serves one client until in ends (nil), ctx is done (its cause)
-// or out fails. It returns when every request has been answered or cancelled
-// and the sessions are closed. After an interruption a read of in may still
+// or out fails. It returns when every request has been answered or cancelled,
+// or has not heeded its cancel for Options.Drain, and the sessions are closed.
+// After an interruption a read of in may still
 // be pending, since a pipe cannot be woken; close in to end it.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	if s.o.Terminal != nil {
@@ -133,7 +135,8 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	var err error
 	select {
 	case err = <-ended:
-		c.drain(s.o.Drain)
+		// A script that pipes its requests in relies on their answers.
+		c.settle(s.o.Drain, c.ctx.Done())
 	case <-c.ctx.Done():
 	}
 	end := Closed
@@ -142,7 +145,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	} else if broken := c.out.Err(); broken != nil {
 		err = fmt.Errorf("write to the client: %w", broken)
 	}
-	c.stop()
+	c.stop(s.o.Drain)
 	return errors.Join(err, c.closeSessions(context.WithoutCancel(ctx), end))
 }
 

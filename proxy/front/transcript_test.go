@@ -6,6 +6,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,21 @@ var update = flag.Bool("update", false, "rewrite the transcripts")
 
 // patience bounds how long a test waits for a line that must come.
 const patience = 20 * time.Second
+
+// await returns what must come over a channel, and fails with every stack if
+// it does not.
+func await[T any](t *testing.T, what string, from <-chan T) (got T) {
+	t.Helper()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case got = <-from:
+	case <-timer.C:
+		stacks := make([]byte, 1<<20)
+		t.Fatalf("no sign of %s\n%s", what, stacks[:runtime.Stack(stacks, true)])
+	}
+	return got
+}
 
 // peer is a client on real pipes.
 type peer struct {
@@ -94,7 +110,7 @@ func (p *peer) rest() []string {
 		}
 		lines = append(lines, strings.TrimSuffix(line, "\n"))
 	}
-	if err := <-p.served; err != nil {
+	if err := await(p.t, "ServeStdio", p.served); err != nil {
 		p.t.Errorf("ServeStdio: %v", err)
 	}
 	return lines
