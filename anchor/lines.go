@@ -33,11 +33,11 @@ type lineJudge struct {
 	story *story
 
 	origin   string
-	next     uint64   // seq expected of the next line
-	last     [32]byte // SHA-256 of the line before
-	linked   bool     // last is of a line that was good
-	pending  []parsed // broken lines since the last good one
-	lastBad  int      // where the report lists the last of them
+	next     uint64      // seq expected of the next line
+	last     [32]byte    // SHA-256 of the line before
+	linked   bool        // last is of a line that was good
+	pending  []tlog.Hash // leaf hashes of the broken lines since the last good one
+	lastBad  int         // where the report lists the last of them
 	gaps     []span
 	key      ed25519.PublicKey
 	keySeq   uint64
@@ -45,20 +45,16 @@ type lineJudge struct {
 	headKeys []headKeyAt
 
 	tree    tlog.Frontier
-	aligned bool // the tree holds a leaf for every seq so far, in place
-	marks   []mark
+	aligned bool   // the tree holds a leaf for every seq so far, in place
+	marks   []mark // by size
+	mark    int    // the first one not reached
 	judged  uint64 // signatures
 }
 
 type span struct{ from, to uint64 }
 
 func newLineJudge(v *verdict, marks []mark) *lineJudge {
-	slices.SortStableFunc(marks, func(a, b mark) int {
-		if a.size < b.size {
-			return -1
-		}
-		return int(min(a.size-b.size, 1))
-	})
+	slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Compare(a.size, b.size) })
 	return &lineJudge{verdict: v, story: newStory(), aligned: true, marks: marks}
 }
 
@@ -114,10 +110,9 @@ func where(p *parsed, err error) string {
 // bad records a line that cannot be trusted to say where it belongs.
 func (j *lineJudge) bad(p *parsed, f Finding) {
 	f.Have = hexOf(p.sum)
-	j.find(f)
-	j.lastBad = len(j.rep.Reasons) - 1
+	j.lastBad = j.find(f)
 	j.broken, j.linked = true, false
-	j.pending = append(j.pending, parsed{line: p.line, sum: p.sum, leaf: p.leaf})
+	j.pending = append(j.pending, p.leaf)
 }
 
 func (j *lineJudge) badSignature(p *parsed, seq uint64) {
@@ -154,16 +149,17 @@ func (j *lineJudge) links(p *parsed) {
 	}
 	if f, ok := j.elsewhere(p); ok {
 		f.Axis, f.Reason, f.Have = AxisChain, Spliced, cmp.Or(f.Have, hexOf(p.sum))
-		j.find(f)
+		j.lastBad = j.find(f)
 		j.broken = j.broken || s.Origin != j.origin
-		j.displaced(p)
+		// It keeps the place of the line that was due there.
+		j.linked, j.pending = false, append(j.pending, p.leaf)
 		return
 	}
 	if s.Seq < j.next {
 		j.again(p)
 		return
 	}
-	if len(j.pending) == 1 && s.Seq == j.next+1 {
+	if len(j.pending) == 1 && s.Seq == j.next+1 && j.lastBad >= 0 {
 		// What the next line says of the broken one is what it was.
 		j.rep.Reasons[j.lastBad].Want = hexOf(s.Prev)
 	}
@@ -211,27 +207,19 @@ func (j *lineJudge) firstLine(s *receipts.Statement) (Finding, bool) {
 	return Finding{}, false
 }
 
-// displaced keeps the place of a spliced line that stands where one was due.
-func (j *lineJudge) displaced(p *parsed) {
-	j.linked, j.lastBad = false, len(j.rep.Reasons)-1
-	j.pending = append(j.pending, parsed{sum: p.sum, leaf: p.leaf})
-}
-
 // again judges a line whose seq has been passed: out of place when it fills a
 // gap, else there twice.
 func (j *lineJudge) again(p *parsed) {
 	seq := p.statement.Seq
 	j.broken = true
-	for i, g := range j.gaps {
-		if seq < g.from || seq > g.to {
-			continue
-		}
-		j.gaps = slices.Replace(j.gaps, i, i+1, g.without(seq)...)
-		j.find(Finding{Reason: Spliced, Axis: AxisChain, Index: at(seq), Have: hexOf(p.sum),
-			Detail: fmt.Sprintf("out of place: stands after receipt %d", j.next-1)})
+	i, _ := slices.BinarySearchFunc(j.gaps, seq, func(g span, seq uint64) int { return cmp.Compare(g.to, seq) })
+	if i == len(j.gaps) || seq < j.gaps[i].from || len(j.gaps) > maxFindings {
+		j.find(Finding{Reason: Duplicate, Axis: AxisChain, Index: at(seq), Have: hexOf(p.sum), Detail: "this seq stands twice"})
 		return
 	}
-	j.find(Finding{Reason: Duplicate, Axis: AxisChain, Index: at(seq), Have: hexOf(p.sum), Detail: "this seq stands twice"})
+	j.gaps = slices.Replace(j.gaps, i, i+1, j.gaps[i].without(seq)...)
+	j.find(Finding{Reason: Spliced, Axis: AxisChain, Index: at(seq), Have: hexOf(p.sum),
+		Detail: fmt.Sprintf("out of place: stands after receipt %d", j.next-1)})
 }
 
 func (g span) without(seq uint64) []span {
@@ -259,15 +247,15 @@ func (j *lineJudge) settle(seq uint64) {
 			j.pending = nil
 		}
 	}
-	for i := range j.pending {
-		j.grow(&j.pending[i])
+	for _, leaf := range j.pending {
+		j.grow(leaf)
 	}
 	j.pending, j.next = nil, seq
 }
 
 // place puts a good line at its seq.
 func (j *lineJudge) place(p *parsed, seq uint64) {
-	j.grow(p)
+	j.grow(p.leaf)
 	j.next, j.last, j.linked = seq+1, p.sum, true
 	if p.signature == nil {
 		j.judged++
@@ -275,15 +263,16 @@ func (j *lineJudge) place(p *parsed, seq uint64) {
 }
 
 // grow appends a leaf and compares the root where one is known.
-func (j *lineJudge) grow(p *parsed) {
+func (j *lineJudge) grow(leaf tlog.Hash) {
 	if !j.aligned {
 		return
 	}
-	j.tree.Append(p.leaf)
-	for i := range j.marks {
-		if m := &j.marks[i]; m.size == j.tree.Size() {
+	j.tree.Append(leaf)
+	for j.mark < len(j.marks) && j.marks[j.mark].size <= j.tree.Size() {
+		if m := &j.marks[j.mark]; m.size == j.tree.Size() {
 			m.have, m.met = j.tree.Root(), true
 		}
+		j.mark++
 	}
 }
 

@@ -113,17 +113,18 @@ func newVerdict(target, against string, t Trust) *verdict {
 	return v
 }
 
-// find adds a finding and returns it as listed, nil when only counted.
-func (v *verdict) find(f Finding) *Finding {
+// find adds a finding and returns its place in the report, -1 when it is only
+// counted.
+func (v *verdict) find(f Finding) int {
 	if f.Exit == 0 {
 		f.Exit = f.Reason.exit()
 	}
 	v.seen[f.Reason]++
 	if v.seen[f.Reason] > maxFindings {
-		return nil
+		return -1
 	}
 	v.rep.Reasons = append(v.rep.Reasons, f)
-	return &v.rep.Reasons[len(v.rep.Reasons)-1]
+	return len(v.rep.Reasons) - 1
 }
 
 func (v *verdict) checked(axis AxisName, format string, args ...any) {

@@ -107,7 +107,8 @@ func (w Witness) save(dir string) error {
 }
 
 // Witnesses lists the witnesses that the chain of that origin is enrolled at;
-// with an empty origin, those of every chain.
+// with an empty origin, those of every chain. Those that
+// can be read come back with the error of those that cannot.
 func Witnesses(dir, origin string) ([]Witness, error) {
 	entries, err := os.ReadDir(filepath.Join(dir, folderName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -117,6 +118,7 @@ func Witnesses(dir, origin string) ([]Witness, error) {
 		return nil, fmt.Errorf("list witnesses: %w", err)
 	}
 	var all []Witness
+	var bad error
 	for _, e := range entries {
 		b, err := readBounded(filepath.Join(dir, folderName, e.Name(), witnessName))
 		if err != nil {
@@ -124,13 +126,14 @@ func Witnesses(dir, origin string) ([]Witness, error) {
 		}
 		w, err := parseWitness(b)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", e.Name(), err)
+			bad = errors.Join(bad, fmt.Errorf("%s: %w", e.Name(), err))
+			continue
 		}
 		if origin == "" || w.Origin == origin {
 			all = append(all, w)
 		}
 	}
-	return all, nil
+	return all, bad
 }
 
 func readBounded(name string) ([]byte, error) {

@@ -1,8 +1,10 @@
 package anchor
 
 import (
+	"errors"
 	"hash/maphash"
 
+	"toolguardian/chain"
 	"toolguardian/receipts"
 )
 
@@ -18,6 +20,9 @@ type story struct {
 	afterClose, interrupted    int64
 	gaps, notBefore            int64
 	erased                     []erasure
+
+	salts Salts             // nil: not asked
+	gone  []receipts.Erased // salts that are not there, at most maxFindings and one
 }
 
 type erasure struct {
@@ -32,7 +37,24 @@ func newStory() *story {
 
 func (t *story) hash(s string) uint64 { return maphash.String(t.seed, s) }
 
+// salted asks for the salts of a receipt's own fields. A person's salt stands
+// elsewhere, once for all receipts.
+func (t *story) salted(s *receipts.Statement) {
+	for _, sub := range s.Subjects {
+		f := receipts.FieldNamed(sub.Name)
+		if f == 0 || f >= receipts.FieldPrincipal || len(t.gone) > maxFindings {
+			continue
+		}
+		if _, err := t.salts.Salt(s.Seq, f); errors.Is(err, chain.ErrErased) || errors.Is(err, chain.ErrNotFound) {
+			t.gone = append(t.gone, receipts.Erased{Seq: s.Seq, Field: sub.Name})
+		}
+	}
+}
+
 func (t *story) take(s *receipts.Statement) {
+	if t.salts != nil {
+		t.salted(s)
+	}
 	session := t.hash(s.Text("session"))
 	if _, over := t.closed[session]; over && s.Kind != receipts.KindLate {
 		t.afterClose++
@@ -97,8 +119,18 @@ func (t *story) tell(v *verdict) {
 
 func (t *story) tellErased(v *verdict) {
 	v.checked(AxisPrivacy, "receipts hold commitments only: no argument or result was read")
+	told := map[receipts.Erased]bool{}
 	for _, e := range t.erased {
+		told[e.of] = true
 		v.find(Finding{Reason: ErasedSalt, Axis: AxisPrivacy, Index: at(e.of.Seq),
 			Detail: e.of.Field + " can never be opened again, told by receipt " + uintText(e.told) + ": " + e.reason})
+	}
+	for _, g := range t.gone {
+		if !told[g] {
+			v.find(Finding{Reason: ErasedSalt, Axis: AxisPrivacy, Index: at(g.Seq), Detail: g.Field + " can never be opened again: its salt is gone and no erasure receipt tells why"})
+		}
+	}
+	if t.salts == nil {
+		v.unchecked(AxisPrivacy, "whether every salt is still there")
 	}
 }

@@ -104,7 +104,9 @@ func (s *Streamer) Run(ctx context.Context) error {
 	}
 	defer lock.Close()
 	f := &fleet{o: s.o, workers: map[string]*worker{}}
-	f.lead(ctx)
+	leading, done := context.WithCancel(ctx)
+	f.lead(leading)
+	done() // the chain may have ended before ctx
 	f.stop(ctx)
 	return nil
 }

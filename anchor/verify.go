@@ -15,8 +15,8 @@ type Lines interface {
 	Lines(from uint64) iter.Seq2[chain.Line, error]
 }
 
-// Salts tells whether a committed field can still be opened. *chain.Reader is
-// one.
+// Salts tells whether a committed field can still be opened: chain.ErrErased or
+// chain.ErrNotFound where it cannot. *chain.Reader is one.
 type Salts interface {
 	Salt(seq uint64, f receipts.FieldID) ([32]byte, error)
 }
@@ -30,6 +30,10 @@ type Source struct {
 	// chain that is not there, which is a failure and not nothing to check.
 	Chain     Lines
 	Container []byte
+
+	// Salts, if not nil, is asked for the salt of every committed field, to find
+	// those that are gone.
+	Salts Salts
 
 	// Against: at most one of them.
 	Against    string // how the report names it
@@ -71,6 +75,7 @@ func (v *verdict) chain(s Source) {
 		marks[i] = mark{size: h.checkpoint.Size, want: h.checkpoint.Root}
 	}
 	j := newLineJudge(v, marks)
+	j.story.salts = s.Salts
 	if s.Chain != nil {
 		j.run(s)
 	}
@@ -144,13 +149,18 @@ func (v *verdict) snapshotHeads(s *Snapshot) []witnessedHead {
 			heads = append(heads, witnessedHead{checkpoint: cp, note: note, source: fmt.Sprintf("leaf %d", ev.Leaf.Index)})
 		}
 	}
-	if s.Newest == nil && s.Head != nil {
-		if cp, note, err := tlog.ParseSignedCheckpoint(s.Head); err == nil {
-			heads = append(heads, witnessedHead{checkpoint: cp, note: note, source: "witness's head"})
-		}
+	if s.Head == nil {
+		return heads
+	}
+	cp, note, err := tlog.ParseSignedCheckpoint(s.Head)
+	if err == nil && (len(heads) == 0 || heads[0].checkpoint != cp) {
+		heads = append(heads, witnessedHead{checkpoint: cp, note: note, source: answeredHead})
 	}
 	return heads
 }
+
+// answeredHead is a cosigned head that the witness serves beside its log.
+const answeredHead = "head the witness answers with"
 
 func (v *verdict) flatHeads(b []byte) []witnessedHead {
 	flat := ParseFlat(b)
@@ -186,28 +196,26 @@ func (v *verdict) chainAgainst(s Source, j *lineJudge, heads []witnessedHead, ri
 
 // keptHeads judges the heads of a checkpoint file or an anchor file.
 func (v *verdict) keptHeads(s Source, heads []witnessedHead, ring keyring) []witnessedHead {
-	var good []witnessedHead
-	foreign := 0
+	if len(ring.keys) == 0 {
+		ring.keys = pinnedKeys(v.trust.chainPins(ring.origin))
+	}
+	var own, good []witnessedHead
 	for _, h := range heads {
-		if h.checkpoint.Origin != ring.origin {
-			foreign++
-			continue
-		}
-		if len(ring.keys) == 0 {
-			ring.keys = pinnedKeys(v.trust.chainPins(ring.origin))
-		}
-		if s.Flat != nil && v.trust.ChainPolicy == nil {
-			if v.flatHead(h, ring) {
-				good = append(good, h)
-			}
-			continue
-		}
-		if v.head(h.note, h.checkpoint, ring, h.source) {
-			good = append(good, h)
+		if h.checkpoint.Origin == ring.origin {
+			own = append(own, h)
 		}
 	}
-	if foreign > 0 {
+	if foreign := len(heads) - len(own); foreign > 0 {
 		v.unchecked(AxisWitness, "%d heads of other origins than %s", foreign, ring.origin)
+	}
+	if s.Flat != nil && v.trust.ChainPolicy == nil {
+		good = v.flatHolds(own, ring)
+	} else {
+		for _, h := range own {
+			if v.head(h.note, h.checkpoint, ring, h.source) {
+				good = append(good, h)
+			}
+		}
 	}
 	if len(good) > 0 {
 		v.unchecked(AxisWitness, "that these heads lie in a public log: only their signatures were judged")
@@ -224,28 +232,32 @@ func pinnedKeys(pins []tlog.Vkey) []headKeyAt {
 	return keys
 }
 
-// flatHead judges a head the auditor kept: the chain's signature, and any
-// cosignature of a pinned name that is there.
-func (v *verdict) flatHead(h witnessedHead, ring keyring) bool {
-	key, ok := ring.inForce(h.checkpoint.Size)
-	if !ok {
-		v.find(Finding{Reason: Unpinned, Axis: AxisKey, Detail: "no key is known for " + h.checkpoint.Origin, Next: "pin the chain with --chain-key"})
-		return false
+// flatHolds judges heads the auditor kept: the chain's signature on each, and
+// the cosignatures of pinned names that are there.
+func (v *verdict) flatHolds(heads []witnessedHead, ring keyring) []witnessedHead {
+	var good []witnessedHead
+	alone := 0
+	for _, h := range heads {
+		key, ok := ring.inForce(h.checkpoint.Size)
+		if !ok {
+			v.find(Finding{Reason: Unpinned, Axis: AxisKey, Detail: "no key is known for " + h.checkpoint.Origin, Next: "pin the chain with --chain-key"})
+			return nil
+		}
+		cosigned, bad := cosignatures(h.note, v.trust.cosigners())
+		if !v.signedBy(h.note, key, AxisSignatures, h.checkpoint.Size, h.source) || !v.noBad(bad, h.checkpoint.Size, h.source) {
+			continue
+		}
+		if len(cosigned) == 0 {
+			alone++
+		}
+		good = append(good, h)
 	}
-	if !v.signedBy(h.note, key, AxisSignatures, h.checkpoint.Size, h.source) {
-		return false
+	v.checked(AxisSignatures, "anchor file: %d heads signed by the chain's key", len(good))
+	v.checked(AxisWitness, "anchor file: %d of %d heads cosigned by a pinned witness", len(good)-alone, len(good))
+	if alone > 0 {
+		v.unchecked(AxisWitness, "%d heads of the anchor file carry no cosignature by a pinned witness: they are worth what the keeping of the file is worth", alone)
 	}
-	good, bad := cosignatures(h.note, v.trust.cosigners())
-	if !v.noBad(bad, h.checkpoint.Size, h.source) {
-		return false
-	}
-	if len(good) == 0 {
-		v.unchecked(AxisWitness, "anchor file: head of size %d has no cosignature by a pinned witness: it is worth what the keeping of the file is worth", h.checkpoint.Size)
-	}
-	for i, when := range good {
-		v.cosigned(v.trust.cosigners()[i], when, h.checkpoint.Size, h.source)
-	}
-	return true
+	return good
 }
 
 // forked looks for two roots of one size, both signed by the chain.
@@ -285,15 +297,21 @@ func (v *verdict) snapshot(s *Snapshot, heads []witnessedHead, ring *keyring) []
 	if newest != nil {
 		good = append(good, witnessedHead{checkpoint: newest.head, note: newest.note, source: "newest head the witness showed"})
 	}
+	for _, h := range heads {
+		if h.source == answeredHead && newest != nil && v.head(h.note, h.checkpoint, *ring, answeredHead) {
+			good = append(good, h)
+		}
+	}
 	if s.Stamped == nil {
 		v.noTime("the witness has no timestamp over a head of this chain yet")
-		return good
+	} else {
+		stamped := v.stampedHead(s, newest, *ring)
+		if stamped != nil {
+			good = append(good, witnessedHead{checkpoint: stamped.head, note: stamped.note, source: "timestamped head"})
+		}
+		v.times(s.Stamped, stamped)
 	}
-	stamped := v.stampedHead(s, newest, *ring)
-	if stamped != nil {
-		good = append(good, witnessedHead{checkpoint: stamped.head, note: stamped.note, source: "timestamped head"})
-	}
-	v.times(s.Stamped, stamped)
+	v.forked(good)
 	return good
 }
 
@@ -378,29 +396,31 @@ func (v *verdict) tail(witnessed bool) {
 // roots compares the chain's tree with each head that holds. The first root
 // that differs, with nothing else to explain it, is a rewritten history.
 func (v *verdict) roots(j *lineJudge, good []witnessedHead) {
-	var matched uint64
+	hold := map[tlog.Checkpoint]bool{}
+	for _, h := range good {
+		hold[tlog.Checkpoint{Size: h.checkpoint.Size, Root: h.checkpoint.Root}] = true
+	}
+	equal, matched := map[uint64]bool{}, uint64(0)
 	for _, m := range j.marks {
 		switch {
-		case !m.met || !holds(good, m):
+		case !m.met || !hold[tlog.Checkpoint{Size: m.size, Root: m.want}]:
 		case m.have == m.want:
-			matched = max(matched, m.size)
-			v.checked(AxisChain, "root at size %d equals the witnessed one", m.size)
+			equal[m.size], matched = true, m.size
 		case v.broken:
-			v.checked(AxisChain, "root at size %d differs from the witnessed one, as the lines above explain", m.size)
+			v.checked(AxisChain, "the root at size %d differs from the witnessed one, as the reasons above explain", m.size)
+			return
 		default:
-			v.find(Finding{Reason: Rewritten, Axis: AxisChain, Index: at(matched), To: at(m.size - 1), Have: m.have.Hex(), Want: m.want.Hex(),
-				Detail: fmt.Sprintf("every signature verifies, yet the root at size %d is not the witnessed one: receipts between %d and %d were replaced", m.size, matched, m.size-1),
-				Next:   "the witnessed head is the proof; ask for the copy of the chain it was made from"})
+			v.rewritten(m, matched)
 			return
 		}
 	}
+	if len(equal) > 0 {
+		v.checked(AxisChain, "the root at %d sizes, the last %d, equals the witnessed one", len(equal), matched)
+	}
 }
 
-func holds(good []witnessedHead, m mark) bool {
-	for _, h := range good {
-		if h.checkpoint.Size == m.size && h.checkpoint.Root == m.want {
-			return true
-		}
-	}
-	return false
+func (v *verdict) rewritten(m mark, matched uint64) {
+	v.find(Finding{Reason: Rewritten, Axis: AxisChain, Index: at(matched), To: at(m.size - 1), Have: m.have.Hex(), Want: m.want.Hex(),
+		Detail: fmt.Sprintf("every signature verifies, yet the root at size %d is not the witnessed one: receipts between %d and %d were replaced", m.size, matched, m.size-1),
+		Next:   "the witnessed head is the proof; ask for the copy of the chain it was made from"})
 }

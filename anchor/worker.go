@@ -2,9 +2,11 @@ package anchor
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -179,13 +181,18 @@ func (w *worker) report(ctx context.Context, s api.EventState, size uint64) erro
 	return nil
 }
 
-// alarm keeps what speaks against the witness; submitting goes on.
+// alarm keeps what speaks against the witness, once for each state of ours
+// that it contradicts; submitting goes on.
 func (w *worker) alarm(name string, reason Reason, a, b []byte) {
-	file := fmt.Sprintf("%s%s-%d.txt", alarmPrefix, name, w.o.Now().UnixNano())
+	sum := sha256.Sum256(a)
+	file := filepath.Join(w.folder, fmt.Sprintf("%s%s-%x.txt", alarmPrefix, name, sum[:8]))
+	if _, err := os.Stat(file); err == nil {
+		return
+	}
 	data := tlog.FormatSections("tool-guardian/alarm/1", []tlog.Section{
 		{Name: "reason", Data: []byte(reason)}, {Name: "a", Data: a}, {Name: "b", Data: b}})
 	w.o.Logger.Error("the witness contradicts itself", "reason", string(reason), "witness", w.w.Name(), "evidence", file)
-	if err := replaceFile(filepath.Join(w.folder, file), data); err != nil {
+	if err := replaceFile(file, data); err != nil {
 		w.o.Logger.Error("evidence could not be kept", "err", err)
 	}
 }
