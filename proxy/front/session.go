@@ -16,13 +16,13 @@ type opening struct {
 	err     error // set before done is closed
 }
 
-// failed says that the session could not be opened, so another try is due.
-func (o *opening) failed() bool {
+// settled says whether opening has ended, and with which error.
+func (o *opening) settled() (bool, error) {
 	select {
 	case <-o.done:
-		return o.err != nil
+		return true, o.err
 	default:
-		return false
+		return false, nil
 	}
 }
 
@@ -42,8 +42,10 @@ func (o *opening) wait(ctx context.Context) (*Session, error) {
 func (c *conn) open(place **opening, s Session) *opening {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if *place != nil && !(*place).failed() {
-		return *place
+	if *place != nil {
+		if _, err := (*place).settled(); err == nil {
+			return *place
+		}
 	}
 	id, err := uuid.NewV7()
 	s.ID, s.Principal = id.String(), c.srv.o.Principal
@@ -83,7 +85,10 @@ func (c *conn) closeSessions(ctx context.Context, end End) error {
 	c.mu.Unlock()
 	var all error
 	for _, o := range open {
-		if o == nil || o.failed() {
+		if o == nil {
+			continue
+		}
+		if done, err := o.settled(); !done || err != nil {
 			continue
 		}
 		if err := c.srv.o.Handler.CloseSession(ctx, o.session, end); err != nil {
