@@ -33,6 +33,7 @@ type Backend struct {
 	list     *listing      // of the newest catalogue; never nil
 	changed  chan struct{} // closed and replaced at every change of state
 	respawns int
+	level    string // of log messages, as last set; empty: never
 }
 
 // Start begins to run a backend and returns at once, in state STARTING. The
@@ -107,7 +108,9 @@ func (b *Backend) current(ctx context.Context) (*session, error) {
 
 // Request sends one request and waits for its answer; an error is a
 // *CallError. Params are an object or nil. It waits while the backend is
-// STARTING, and for a free place if their number is limited.
+// STARTING, and for a free place if their number is limited. logging/setLevel
+// outlives a respawn, and becomes a member of each request where the revision
+// has no such method.
 func (b *Backend) Request(ctx context.Context, method string, params json.RawMessage, o Observer) (Reply, error) {
 	if _, err := b.current(ctx); err != nil {
 		return Reply{}, err
@@ -125,7 +128,13 @@ func (b *Backend) Request(ctx context.Context, method string, params json.RawMes
 	if b.needsTask(method, params) {
 		return Reply{}, b.fail(nil, ErrTaskOnly, false, nil)
 	}
-	r, sent, err := s.request(ctx, method, params, o, moved)
+	if method == methodSetLevel {
+		b.keepLevel(params)
+		if s.stateless() {
+			return Reply{Result: json.RawMessage(`{}`)}, nil
+		}
+	}
+	r, sent, err := s.request(ctx, method, params, &call{obs: o, moved: moved, level: b.logLevel()})
 	if err != nil {
 		return Reply{}, b.failed(ctx, s, sent, err)
 	}
@@ -178,6 +187,23 @@ func (b *Backend) needsTask(method string, params json.RawMessage) bool {
 	}
 	name, _ := wire.GetString(params, "name")
 	return taskOnly[name]
+}
+
+func (b *Backend) keepLevel(params json.RawMessage) {
+	level, _ := wire.GetString(params, "level")
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.level = level
+}
+
+func (b *Backend) logLevel() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.level
+}
+
+func levelParams(level string) json.RawMessage {
+	return append(append([]byte(`{"level":`), wire.Quote(level)...), '}')
 }
 
 // completeOnly marks a stateless result that is no final one. An absent

@@ -14,6 +14,7 @@ type call struct {
 	reply chan Reply // room for one: the reader never waits
 	obs   Observer
 	moved func() // on progress; nil: does not matter
+	level string // of log messages a stateless server should send; empty: none
 
 	standing bool // a subscription: nobody waits for its reply
 }

@@ -167,6 +167,22 @@ func TestLogReachesOneCall(t *testing.T) {
 	}
 }
 
+// A respawned server is told the level again.
+func TestLogLevelOutlivesARespawn(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "record")
+	b := up(t, script("on logging/setLevel\n"+`> {"jsonrpc":"2.0","id":$ID,"result":{}}`, "-record", file))
+	if _, err := b.Request(t.Context(), "logging/setLevel", []byte(`{"level":"debug"}`), backend.Observer{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := call(b, "exit", `{"Code":1}`)
+	callError(t, err, backend.ErrDied, true)
+	mustCall(t, b, "echo", `{}`)
+	if got := linesWith(recorded(t, file), `"logging/setLevel","params":{"level":"debug"}`); len(got) != 2 {
+		t.Errorf("told %d times: %s", len(got), got)
+	}
+}
+
 // D3: what the server asks in mid-call is answered at once.
 func TestServerRequests(t *testing.T) {
 	b := up(t, script(""))

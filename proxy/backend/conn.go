@@ -130,8 +130,8 @@ func (c *conn) shut(patience time.Duration) {
 
 // request sends one request and waits for its reply until the context ends.
 // sent says whether any byte may have reached the server.
-func (c *conn) request(ctx context.Context, method string, params json.RawMessage, o Observer, moved func()) (r Reply, sent bool, err error) {
-	k := c.open(&call{obs: o, moved: moved})
+func (c *conn) request(ctx context.Context, method string, params json.RawMessage, k *call) (r Reply, sent bool, err error) {
+	c.open(k)
 	defer c.forget(k)
 	line, err := c.encode(k, method, params)
 	if err != nil {
@@ -140,8 +140,8 @@ func (c *conn) request(ctx context.Context, method string, params json.RawMessag
 	if sent, err = c.in.write(ctx, line); err != nil {
 		return c.unsent(ctx, k, method, sent, err)
 	}
-	if o.Sent != nil {
-		o.Sent()
+	if k.obs.Sent != nil {
+		k.obs.Sent()
 	}
 	select {
 	case r = <-k.reply:
@@ -183,6 +183,9 @@ func (c *conn) encode(k *call, method string, params json.RawMessage) ([]byte, e
 	members := c.envelope
 	if k.obs.Progress != nil {
 		members = joinMembers(members, progressMember(k.id))
+	}
+	if c.envelope != nil && k.obs.Log != nil && k.level != "" {
+		members = joinMembers(members, logMember(k.level))
 	}
 	params, err := withMeta(params, members)
 	if err != nil {

@@ -18,6 +18,7 @@ const (
 	methodInitialize = "initialize"
 	methodDiscover   = "server/discover"
 	methodPing       = "ping"
+	methodSetLevel   = "logging/setLevel"
 	methodList       = "tools/list"
 
 	discoverLimit = 5 * time.Second
@@ -196,7 +197,7 @@ func (b *Backend) discover(ctx context.Context, c *conn, _ string) (*session, er
 
 // ask is a request of our own; a JSON-RPC error is a *wire.Error.
 func ask(ctx context.Context, c *conn, method string, params json.RawMessage) (json.RawMessage, error) {
-	r, _, err := c.request(ctx, method, params, Observer{}, nil)
+	r, _, err := c.request(ctx, method, params, &call{})
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"toolguardian/proxy/wire"
 )
 
 const (
@@ -77,6 +79,9 @@ func (b *Backend) bringUp() (*session, error) {
 		return nil, err
 	}
 	list, err := readTools(ctx, s)
+	if err == nil {
+		err = b.restoreLevel(ctx, s)
+	}
 	if err != nil {
 		s.shut(0)
 		return nil, b.startError(s.conn, methodList, err)
@@ -87,6 +92,21 @@ func (b *Backend) bringUp() (*session, error) {
 	b.opt.OnCatalogue(b) // before anyone who waits for UP looks
 	b.set(Up, nil)
 	return s, nil
+}
+
+// restoreLevel tells a respawned server the level that the last one was told. A
+// server that wants no level is as good as one without logs.
+func (b *Backend) restoreLevel(ctx context.Context, s *session) error {
+	level := b.logLevel()
+	if level == "" || s.stateless() {
+		return nil
+	}
+	_, err := ask(ctx, s.conn, methodSetLevel, levelParams(level))
+	var refused *wire.Error
+	if errors.As(err, &refused) {
+		return nil
+	}
+	return err
 }
 
 // spawn starts a process of its own conversation.
@@ -165,7 +185,7 @@ func (b *Backend) checkAlive(s *session) {
 	if s.stateless() {
 		method = methodDiscover
 	}
-	_, _, err := s.request(ctx, method, nil, Observer{}, nil)
+	_, _, err := s.request(ctx, method, nil, &call{})
 	if err == nil || b.ctx.Err() != nil || s.ended() || s.heard.Load() != before {
 		return
 	}

@@ -17,6 +17,7 @@ const (
 	metaVersion  = metaReserved + "protocolVersion"
 	metaClient   = metaReserved + "clientInfo"
 	metaCaps     = metaReserved + "clientCapabilities"
+	metaLogLevel = metaReserved + "logLevel"
 )
 
 // envelope is what every request to a stateless server carries in `_meta`:
@@ -82,6 +83,11 @@ func insertFirst(object, members []byte) []byte {
 // progressMember asks for progress under a token of ours: the request's id.
 func progressMember(id int64) []byte {
 	return strconv.AppendInt([]byte(`"`+metaProgress+`":`), id, 10)
+}
+
+// logMember asks a stateless server for the log messages of one request.
+func logMember(level string) []byte {
+	return fmt.Appendf(nil, `%q:%s`, metaLogLevel, wire.Quote(level))
 }
 
 func joinMembers(a, b []byte) []byte {

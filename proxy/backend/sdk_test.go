@@ -4,6 +4,7 @@ package backend_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -34,6 +35,17 @@ func sdkMain() int {
 		})
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "grown"}}}, nil, nil
 	})
+	mcp.AddTool(s, &mcp.Tool{Name: "block"}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1})
+		<-ctx.Done()
+		fmt.Fprintln(os.Stderr, "block was cancelled")
+		return nil, nil, ctx.Err()
+	})
+	mcp.AddTool(s, &mcp.Tool{Name: "steps"}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: "working"})
+		r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1})
+		return &mcp.CallToolResult{}, nil, nil
+	})
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -59,7 +71,35 @@ func TestAgainstTheSDK(t *testing.T) {
 			if got := said(t, mustCall(t, b, "grow", `{}`)); got != "grown" {
 				t.Errorf("grow said %q", got)
 			}
-			eventually(t, "the new tool", func() bool { return len(names(b)) == 3 })
+			eventually(t, "the new tool", func() bool { return len(names(b)) == 5 })
+			sdkCancel(t, b)
+			sdkSteps(t, b)
 		})
+	}
+}
+
+// sdkCancel cancels once the tool runs: a cancel that overtakes its request's
+// start is lost in the SDK.
+func sdkCancel(t *testing.T, b *backend.Backend) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	_, err := b.Request(ctx, "tools/call", callParams("block", `{}`), backend.Observer{Progress: func(json.RawMessage) { cancel() }})
+	callError(t, err, backend.ErrCancelled, true)
+	eventually(t, "the server's own cancel", func() bool {
+		return strings.Contains(strings.Join(b.Status().StderrTail, "\n"), "block was cancelled")
+	})
+}
+
+func sdkSteps(t *testing.T, b *backend.Backend) {
+	if r, err := b.Request(t.Context(), "logging/setLevel", []byte(`{"level":"debug"}`), backend.Observer{}); err != nil || r.Err != nil {
+		t.Fatal(err, r.Err)
+	}
+	var progress, logs int
+	o := backend.Observer{Progress: func(json.RawMessage) { progress++ }, Log: func(json.RawMessage) { logs++ }}
+	if r, err := b.Request(t.Context(), "tools/call", callParams("steps", `{}`), o); err != nil || r.Err != nil {
+		t.Fatal(err, r.Err)
+	}
+	if progress != 1 || logs != 1 {
+		t.Errorf("%d progress, %d log messages; want one each", progress, logs)
 	}
 }

@@ -16,13 +16,14 @@ type Environment struct {
 	Unresolved []string // names that its entry uses and nothing sets
 }
 
-// Hint is the line to add to the entry so that it gets the variables of the
-// .env; empty when it gets them all.
+// Hint says which variables of the .env the server does not get and what to
+// add to its entry; empty when it gets them all.
 func (e Environment) Hint() string {
 	if len(e.Unpassed) == 0 {
 		return ""
 	}
-	return `"envPass": ["` + strings.Join(e.Unpassed, `", "`) + `"]`
+	return "it does not get " + strings.Join(e.Unpassed, ", ") + ` of the .env; to pass them add "envPass": ["` +
+		strings.Join(e.Unpassed, `", "`) + `"] to its entry`
 }
 
 // What a program needs to run at all, and nothing that opens a door.

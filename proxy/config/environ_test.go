@@ -139,7 +139,7 @@ func TestEnvironment(t *testing.T) {
 	if d := cmp.Diff([]string{"DOTENV_KEY", "MY_C"}, env.Unpassed); d != "" {
 		t.Error(d)
 	}
-	if got := env.Hint(); got != `"envPass": ["DOTENV_KEY", "MY_C"]` {
+	if got := env.Hint(); got != `it does not get DOTENV_KEY, MY_C of the .env; to pass them add "envPass": ["DOTENV_KEY", "MY_C"] to its entry` {
 		t.Errorf("hint %s", got)
 	}
 }
