@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+
 	"toolguardian/proxy/front"
 )
 
@@ -450,6 +452,73 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	if extra := p.rest(); len(extra) != 0 {
 		t.Errorf("more lines: %q", extra)
+	}
+}
+
+// seeing hands every session it is called with to the test.
+type seeing struct {
+	*scripted
+	sessions chan *front.Session
+}
+
+func (h seeing) OpenSession(_ context.Context, s *front.Session) error {
+	h.sessions <- s
+	return nil
+}
+
+func (h seeing) CallTool(_ context.Context, s *front.Session, _ front.Call) (json.RawMessage, error) {
+	h.sessions <- s
+	return json.RawMessage(`{}`), nil
+}
+
+func (h seeing) CloseSession(_ context.Context, s *front.Session, _ front.End) error {
+	h.sessions <- s
+	return nil
+}
+
+// Each connection is a session of its own, with the principal, the same on
+// every call.
+func TestSessionIsCarried(t *testing.T) {
+	h := seeing{newScripted(), make(chan *front.Session, 16)}
+	srv, err := front.New(front.Options{Handler: h, Info: front.Info{Name: "guardian"}, Principal: "someone"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for range 2 {
+		in := strings.NewReader(hello + "\n" + callOf("1", "t") + "\n" + callOf("2", "t") + "\n")
+		if err := srv.ServeStdio(t.Context(), in, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+		first := <-h.sessions
+		id, err := uuid.Parse(first.ID)
+		if err != nil || id.Version() != 7 || first.Principal != "someone" || seen[first.ID] {
+			t.Errorf("session %+v, %v", first, err)
+		}
+		seen[first.ID] = true
+		for range 3 {
+			if next := <-h.sessions; next != first {
+				t.Errorf("another session: %+v", next)
+			}
+		}
+	}
+}
+
+func TestLargeCall(t *testing.T) {
+	p := serve(t, newScripted(), front.Options{})
+	p.send(hello)
+	p.line()
+	arguments := `{"text":"` + strings.Repeat("0123456789é", 1_500_000) + `"}`
+	sent := make(chan error, 1)
+	go func() {
+		_, err := io.WriteString(p.in, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"raw","arguments":`+arguments+"}}\n")
+		sent <- err
+	}()
+	if got := p.line(); got != `{"jsonrpc":"2.0","id":1,"result":`+arguments+`}` {
+		t.Errorf("%d bytes came back for %d", len(got), len(arguments))
+	}
+	if err := <-sent; err != nil {
+		t.Error(err)
 	}
 }
 
