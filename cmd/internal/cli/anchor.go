@@ -59,7 +59,7 @@ func (a *app) anchorTo(ctx context.Context, path string) error {
 }
 
 func (a *app) anchorEnroll() *cobra.Command {
-	var url, token string
+	var url, token, tsaCA string
 	var keys []string
 	c := &cobra.Command{
 		Use: "enroll --witness URL --token T", Short: "Make this chain known to a witness", Args: cobra.NoArgs,
@@ -77,13 +77,14 @@ func (a *app) anchorEnroll() *cobra.Command {
 					return err
 				}
 				a.printEnrolled(ch, w)
-				return nil
+				return keepRoots(dir, tsaCA)
 			})
 		},
 	}
 	c.Flags().StringVar(&url, "witness", "", "the witness's address")
 	c.Flags().StringVar(&token, "token", "", "the token that its operator made")
 	c.Flags().StringArrayVar(&keys, "witness-key", nil, "a key of the witness, where there is no token; repeats")
+	c.Flags().StringVar(&tsaCA, "tsa-ca", "", "PEM file with the root of its timestamp authority: receipts then say \"not before\"")
 	must(c.MarkFlagRequired("witness"))
 	return c
 }
@@ -157,7 +158,7 @@ func (a *app) anchorPush() *cobra.Command {
 // push streams until no witness lags. Where a router streams already, it waits
 // for that one.
 func (a *app) push(ctx context.Context, ch *chain.Chain, dir string, timeout time.Duration) error {
-	s, err := anchor.NewStreamer(anchor.Options{Chain: ch, Dir: dir, Now: a.Now, Logger: a.logger()})
+	s, err := a.streamer(ch, dir)
 	if err != nil {
 		return err
 	}
@@ -173,6 +174,15 @@ func (a *app) push(ctx context.Context, ch *chain.Chain, dir string, timeout tim
 		a.printJSON(st)
 	}
 	return errors.Join(behind, err)
+}
+
+// streamer is the one way in which this program streams a chain.
+func (a *app) streamer(ch *chain.Chain, dir string) (*anchor.Streamer, error) {
+	roots, err := keptRoots(dir)
+	if err != nil {
+		return nil, err
+	}
+	return anchor.NewStreamer(anchor.Options{Chain: ch, Dir: dir, Heartbeat: heartbeat, Roots: roots, Now: a.Now, Logger: a.logger()})
 }
 
 func (a *app) untilWitnessed(ctx context.Context, dir string) (anchor.Status, error) {

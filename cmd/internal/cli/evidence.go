@@ -92,7 +92,7 @@ func (e *evidence) start(ctx context.Context, refuse context.CancelCauseFunc) {
 }
 
 func (e *evidence) streamHeads(ctx context.Context, c *chain.Chain) {
-	s, err := anchor.NewStreamer(anchor.Options{Chain: c, Dir: e.dir, Heartbeat: heartbeat, Now: e.a.Now, Logger: e.a.logger()})
+	s, err := e.a.streamer(c, e.dir)
 	if err != nil {
 		e.a.say("tool-guardian: heads are not streamed: %v", err)
 		return

@@ -28,7 +28,7 @@ func (a *app) root() *cobra.Command {
 	root.Flags().BoolVar(&o.version, "version", false, "print the version")
 	root.AddCommand(
 		a.receiptsCommand(), a.chainCommand(), a.anchorCommand(), a.verifyCommand(),
-		a.witnessCommand(), a.tsaCommand(), a.demoCommand(), a.versionCommand(), a.filesCommand(),
+		a.witnessCommand(), a.tsaCommand(), a.demoCommand(), a.benchCommand(), a.versionCommand(), a.filesCommand(),
 	)
 	return root
 }

@@ -159,7 +159,7 @@ func openTarget(src *anchor.Source, target string, t anchor.Trust) (closer func(
 	if err != nil {
 		return none, "", err
 	}
-	src.Chain = r
+	src.Chain, src.Salts = r, r
 	origin, err = anchor.OriginOf(target)
 	if err != nil {
 		origin = expected(t)

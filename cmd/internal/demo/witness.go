@@ -56,7 +56,8 @@ func (s *story) enrol(ctx context.Context) error {
 	}
 	token = strings.TrimSpace(token)
 	s.line("  %s… (one use, 24 hours, names the witness's keys)", token[:min(16, len(token))])
-	out, _, err := s.run(ctx, "anchor", "enroll", "--witness", s.url, "--token", token)
+	out, _, err := s.run(ctx, "anchor", "enroll", "--witness", s.url, "--token", token,
+		"--tsa-ca", s.path("witness", "tsa", "root.pem"))
 	if err != nil {
 		return err
 	}
