@@ -198,13 +198,14 @@ func (v *verdict) evidence(ev *Evidence, origin string, ring *keyring, want *tlo
 }
 
 // agree compares the keys told by the chain's own receipts with those of the
-// key leaves: the witness knows no key that the chain does not.
+// key leaves: as far as the receipts go, the witness knows no key that they do
+// not bring.
 func (v *verdict) agree(own, told keyring) bool {
 	if len(own.keys) == 0 {
 		return true
 	}
 	for _, k := range told.keys {
-		if !own.holds(k.key) && !told.operator {
+		if k.from <= own.known && !own.holds(k.key) && !told.operator {
 			v.find(Finding{Reason: Spliced, Axis: AxisKey, Have: own.keys[len(own.keys)-1].key.String(), Want: k.key.String(),
 				Detail: "the witness holds a head key that no receipt of this chain brings"})
 			return false

@@ -13,8 +13,9 @@ import (
 type keyring struct {
 	origin   string
 	keys     []headKeyAt
-	leaves   bool // told by key leaves
-	operator bool // an operator's act is among them
+	known    uint64 // told by receipts: how many of them were looked at for keys
+	leaves   bool   // told by key leaves
+	operator bool   // an operator's act is among them
 }
 
 // inForce is the key that signs a head of that size.

@@ -105,7 +105,7 @@ func (v *verdict) keyLine(l *KeyLine, i int, c Container, head tlog.Checkpoint, 
 	if _, _, err := l.Proof.Verify(tlog.LeafHash(l.Line)); err != nil {
 		return refuse(Absent, AxisChain, "%v", err)
 	}
-	k.line = st
+	k.line, k.ring.known = st, st.Seq+1
 	if vk, err := tlog.ParseVkey(st.HeadKey); err == nil {
 		from := uint64(0)
 		if i > 0 {

@@ -80,7 +80,7 @@ func (v *verdict) chain(s Source) {
 		j.run(s)
 	}
 	j.finish()
-	ring := keyring{origin: j.origin, keys: j.headKeys}
+	ring := keyring{origin: j.origin, keys: j.headKeys, known: j.next}
 	if ring.origin == "" {
 		ring.origin = v.claimedOrigin(s, heads)
 		v.rep.Origin = ring.origin
