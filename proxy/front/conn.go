@@ -163,11 +163,12 @@ func (c *conn) stop(patience time.Duration) {
 	}
 }
 
-// start counts a request in, unless there are too many or it is too late.
+// start counts a request in, unless it is too late or there are too many; a
+// ping is never too much.
 func (c *conn) start(r *request) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stopped || c.active >= queued*cap(c.slots) {
+	if c.stopped || c.active >= queued*cap(c.slots) && r.msg.Method != "ping" {
 		return false
 	}
 	c.active++

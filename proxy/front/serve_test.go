@@ -315,6 +315,7 @@ func TestBounds(t *testing.T) {
 			w.send(callOf(fmt.Sprint(100+i), "hold"))
 		}
 		want(t, w.send(callOf("200", "echo")), `"id":200,"error":{"code":-32000,"message":"too many requests are unanswered on this connection; wait for some and send it again"}}`)
+		want(t, w.send(pingOf("201")), `"id":201,"result":{}}`)
 		w.stop(nil)
 		<-w.served
 	})
