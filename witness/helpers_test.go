@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -153,6 +154,24 @@ func (r *rig) get(path string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	r.server.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 	return w
+}
+
+// in is the same witness for a part of a test.
+func (r *rig) in(t testing.TB) *rig {
+	c := *r
+	c.t = t
+	return &c
+}
+
+// tryGet is get for a path that may not be one; ok is false then.
+func (r *rig) tryGet(path string) (code int, ok bool) {
+	u, err := url.ParseRequestURI(path)
+	if err != nil {
+		return 0, false
+	}
+	w := httptest.NewRecorder()
+	r.server.Handler().ServeHTTP(w, &http.Request{Method: http.MethodGet, URL: u, Body: http.NoBody, Header: http.Header{}})
+	return w.Code, true
 }
 
 // agent is a chain whose tree is kept by golang.org/x/mod, not by our code.

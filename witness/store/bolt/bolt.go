@@ -52,6 +52,7 @@ type Store struct {
 	// page and having it on disk.
 	gate   sync.RWMutex
 	broken error // guarded by gate
+	stuck  bool  // bbolt's writer lock is lost; guarded by gate
 
 	writer sync.Mutex // one commit at a time
 }
@@ -218,8 +219,15 @@ func buckets() [][]byte {
 	return names
 }
 
-// Close waits for open views.
+// Close waits for open views. A store whose commit ended in a panic is left to
+// the end of the process: bbolt's Close would wait for that commit for ever.
 func (s *Store) Close() error {
+	s.gate.RLock()
+	stuck := s.stuck
+	s.gate.RUnlock()
+	if stuck {
+		return s.lock.Unlock()
+	}
 	err := guard(s.db.Close)
 	return errors.Join(err, s.lock.Unlock())
 }
@@ -264,8 +272,17 @@ func (s *Store) Commit(b store.Batch) error {
 	if err == nil || noSpace(err) && s.stands(b) {
 		return asNoSpace(err)
 	}
-	s.broken = err
+	s.breakDown(tx, err)
 	return fmt.Errorf("commit: %w", err)
+}
+
+// breakDown ends the store's use; the caller holds the gate. Rolling back sets
+// bbolt's writer lock free, unless that fails too.
+func (s *Store) breakDown(tx *bbolt.Tx, err error) {
+	s.broken = err
+	if back := guard(tx.Rollback); back != nil && !errors.Is(back, bolterrors.ErrTxClosed) {
+		s.stuck = true
+	}
 }
 
 // stands says whether the file still shows the state that b was made on.
@@ -296,10 +313,12 @@ func (s *Store) beginWrite() (tx *bbolt.Tx, err error) {
 
 // abandon gives up a transaction of which nothing has reached the file.
 func (s *Store) abandon(tx *bbolt.Tx, err error) error {
-	if back := guard(tx.Rollback); back != nil || errors.Is(err, store.ErrDamaged) {
-		s.gate.Lock()
-		s.broken = errors.Join(err, back)
-		s.gate.Unlock()
+	s.gate.Lock()
+	defer s.gate.Unlock()
+	if errors.Is(err, store.ErrDamaged) {
+		s.breakDown(tx, err)
+	} else if back := guard(tx.Rollback); back != nil {
+		s.broken, s.stuck = errors.Join(err, back), true
 	}
 	return asNoSpace(err)
 }

@@ -156,6 +156,42 @@ func TestFlippedBytesNeverPanic(t *testing.T) {
 	}
 }
 
+// Damage that appears under an open store ends it with an error; even then it
+// can be closed.
+func TestDamageUnderAnOpenStore(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log.db")
+	if err := os.WriteFile(path, filledFile(t), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := mustOpen(t, path)
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	junk := make([]byte, len(filledFile(t))-2*os.Getpagesize())
+	fill(junk, 0xff)
+	if _, err := f.WriteAt(junk, int64(2*os.Getpagesize())); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err = s.Commit(store.Batch{Size: filled, Epoch: filled, Entries: [][]byte{[]byte("next")}})
+	if !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("commit: %v, want ErrDamaged", err)
+	}
+	if err := s.View(func(store.Reader) error { return nil }); !errors.Is(err, store.ErrBroken) {
+		t.Errorf("view after it: %v, want ErrBroken", err)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	select {
+	case <-closed:
+	case <-time.After(10 * time.Second):
+		t.Error("close waits for ever")
+	}
+}
+
 const filled = 50
 
 func filledFile(t *testing.T) []byte {
