@@ -86,7 +86,7 @@ func grow(tb testing.TB, o Options, n int) {
 		if err := c.enter(tb.Context()); err != nil {
 			tb.Fatal(err)
 		}
-		for j := range 256 {
+		for j := range min(256, n-i) {
 			if _, err := c.put(decision(i + j)); err != nil {
 				tb.Fatal(err)
 			}

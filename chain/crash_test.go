@@ -187,13 +187,19 @@ func reopened(m *image, acked []receipts.Position) (*disk, error) {
 // recoveries every crash again.
 func sweep(t *testing.T, d *disk, again int) {
 	t.Helper()
+	sweepFrom(t, d, 0, again)
+}
+
+// sweepFrom leaves out the crashes of the first ops.
+func sweepFrom(t *testing.T, d *disk, first, again int) {
+	t.Helper()
 	if testing.Short() {
 		again = 0
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	seen := make(map[[40]byte]bool)
 	moments, sampled := 0, 0
-	for n := 0; n <= len(d.ops); n++ {
+	for n := first; n <= len(d.ops); n++ {
 		acked := d.acked(n)
 		moments++
 		all := d.eachCrash(n, rng, func(m *image) {
@@ -328,6 +334,95 @@ func TestCrashAroundFailedSync(t *testing.T) {
 		t.Fatal(err)
 	}
 	sweep(t, d, 30)
+}
+
+// TestCrashAroundTiles: the first full tile is written while the chain goes on.
+func TestCrashAroundTiles(t *testing.T) {
+	t.Parallel()
+	d, o := recorded(t, 0)
+	grow(t, o, 253) // 254 lines with the genesis, 256 fill the tile
+	c := openAt(t, o)
+	first := len(d.ops)
+	for i := range 3 {
+		appendAcked(t, d, c, i)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := c.at.savedTiles(); n != 1 {
+		t.Fatalf("%d tiles, want 1", n)
+	}
+	sweepFrom(t, d, first, 0)
+}
+
+// TestCrashWhileSucceeding: a chain behind its witness is closed, and at no
+// moment of that are its lines lost, or two successors opened.
+func TestCrashWhileSucceeding(t *testing.T) {
+	t.Parallel()
+	d, o := recorded(t, 0)
+	c := openAt(t, o)
+	for i := range 2 {
+		appendAcked(t, d, c, i)
+	}
+	old := c.Origin()
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := createFile(d, "/e/anchor/kept", []byte("100"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.SyncDir("/e/anchor"); err != nil {
+		t.Fatal(err)
+	}
+	first, acked := len(d.ops), d.acked(len(d.ops))
+	if err := succeeded(d, old, acked); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	seen := make(map[[40]byte]bool)
+	for n := first; n <= len(d.ops); n++ {
+		d.eachCrash(n, rng, func(m *image) {
+			if !fresh(seen, m, 0) {
+				return
+			}
+			if err := succeeded(newDisk(m), old, acked); err != nil {
+				t.Errorf("crash after op %d of %d: %v", n-first, len(d.ops)-first, err)
+			}
+		})
+	}
+	t.Logf("%d ops, %d distinct states", len(d.ops)-first, len(seen))
+}
+
+// succeeded opens a chain whose kept head lies beside it, as anchor's would.
+func succeeded(d *disk, old string, acked []receipts.Position) error {
+	c, err := Open(context.Background(), Options{Dir: "/e", FS: d, KeptHeads: func() (uint64, error) {
+		if there, err := exists(d, "/e/anchor/kept"); !there {
+			return 0, err
+		}
+		return 100, nil
+	}})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	line, err := c.Line(0)
+	if err != nil {
+		return err
+	}
+	env, err := receipts.ParseLine(line)
+	if err != nil {
+		return err
+	}
+	s, err := receipts.ParseStatement(env.Payload)
+	if err != nil || s.Kind != receipts.KindSuccessor || s.Text("old", "origin") != old {
+		return fmt.Errorf("line 0 is a %v: %v", s, err)
+	}
+	closed, err := d.ReadDir("/e/" + closedName)
+	if err != nil || len(closed) != 1 {
+		return fmt.Errorf("closed chains: %v %v", closed, err)
+	}
+	_, err = verifyChain(layout{d, "/e/" + closedName + "/" + closed[0]}, acked)
+	return err
 }
 
 // TestDiskFull: what does not fit is refused by name, and the chain goes on.

@@ -69,6 +69,7 @@ type op struct {
 	covers   int  // a sync: the length of the log when it began
 	poisoned bool // a write whose sync failed: no later sync covers it
 	ack      receipts.Position
+	file     *diskFile // a sync's
 }
 
 func newImage() *image {
@@ -352,7 +353,7 @@ func (f *diskFile) Sync() error {
 	runtime.Gosched()
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
-	return f.disk.do(op{kind: opSync, node: f.node.id, path: f.name, covers: covers})
+	return f.disk.do(op{kind: opSync, node: f.node.id, path: f.name, covers: covers, file: f})
 }
 
 func (f *diskFile) Info() (Info, error) {

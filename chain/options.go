@@ -81,7 +81,7 @@ func (o *Options) defaults() {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.KeptHeads == nil {
-		o.KeptHeads = func() (uint64, error) { return 0, nil }
+		o.KeptHeads = noneKept
 	}
 }
 

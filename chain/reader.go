@@ -161,5 +161,5 @@ func (r *Reader) Salt(seq uint64, f receipts.FieldID) ([32]byte, error) {
 	return r.at.saltOf(seq, f)
 }
 
-// Close is there for what may be held open one day.
+// Close releases what the Reader holds.
 func (r *Reader) Close() error { return nil }

@@ -127,7 +127,7 @@ func TestFollowSeesOthers(t *testing.T) {
 	if size := <-sizes; size != 4 {
 		t.Errorf("size %d after another's append, want 4", size)
 	}
-	if late := time.Since(began); late > 5*followEvery {
+	if late := time.Since(began); late > 5*time.Second {
 		t.Errorf("another's append was seen after %v", late)
 	}
 	cancel()

@@ -196,13 +196,18 @@ func (c *Chain) reload(gen uint64) error {
 	if f.place.origin != c.place.origin {
 		return c.end(fmt.Errorf("%w: a successor was opened here: open again", ErrEnded))
 	}
-	if f.damage != nil {
-		return c.end(fmt.Errorf("%w: %w", ErrRolledBack, f.damage))
+	if why, err := c.at.whyEnd(f, noneKept); err != nil {
+		return err
+	} else if why != "" {
+		return c.end(fmt.Errorf("%w: %s: open again", ErrEnded, why))
 	}
 	if err := c.stillThere(f); err != nil {
 		return c.end(c.markEnded(err))
 	}
 	if err := c.use(f); err != nil {
+		if c.failure() != nil {
+			return c.end(err) // of lines that are not ours no copy is held here
+		}
 		return err
 	}
 	c.stale = false

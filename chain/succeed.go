@@ -24,6 +24,8 @@ import (
 // closesName is a file in next/: the folder in closed/ for what is replaced.
 const closesName = "CLOSES"
 
+func noneKept() (uint64, error) { return 0, nil }
+
 // whyEnd returns why a chain may not be continued, "" if it may.
 func (l layout) whyEnd(f *found, kept func() (uint64, error)) (string, error) {
 	b, err := readAll(l.fs, l.path(chainName, endedName), 1<<10)

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"toolguardian/chain/tlog"
 	"toolguardian/receipts"
 )
 
@@ -76,7 +78,7 @@ func failOn(d *disk, err error, match func(op) bool) (stop func()) {
 // next Open closes it and says why.
 func TestFailedSyncForGoodEndsTheChain(t *testing.T) {
 	d, o := recorded(t, 0)
-	c := openAt(t, o)
+	c, other := openAt(t, o), openAt(t, o)
 	appendAcked(t, d, c, 1)
 	old := c.Origin()
 	stop := failOn(d, syscall.EIO, func(o op) bool {
@@ -91,6 +93,9 @@ func TestFailedSyncForGoodEndsTheChain(t *testing.T) {
 		t.Fatalf("head: %v", err)
 	}
 	stop()
+	if _, err := other.Append(t.Context(), decision(3)); !errors.Is(err, ErrEnded) {
+		t.Fatalf("append by another process: %v", err)
+	}
 	again := openAt(t, o)
 	p, ok := again.Predecessor()
 	if !ok || p.Origin != old || !strings.Contains(p.Reason, "input/output error") {
@@ -131,12 +136,12 @@ func TestFailedSyncInTwoProcesses(t *testing.T) {
 	for i := range 4 {
 		appendAcked(t, d, chains[i%2], i)
 	}
-	left := 2
+	told := make(map[*diskFile]bool) // each open file is told once, as on Linux
 	stop := failOn(d, syscall.EIO, func(o op) bool {
-		if o.kind != opSync || o.path != chains[0].at.segment(0) || left == 0 {
+		if o.kind != opSync || o.path != chains[0].at.segment(0) || len(told) == 2 || told[o.file] {
 			return false
 		}
-		left--
+		told[o.file] = true
 		return true
 	})
 	defer stop()
@@ -200,6 +205,64 @@ func TestSuccessorStopsOthers(t *testing.T) {
 	openAt(t, o)
 	if _, err := c.Append(t.Context(), decision(2)); !errors.Is(err, ErrEnded) {
 		t.Fatalf("append to a closed chain: %v", err)
+	}
+}
+
+// A rotation by another process is followed with the new keys, and without
+// them nothing is signed (H2).
+func TestRotationByAnother(t *testing.T) {
+	d, o := recorded(t, 0)
+	a, b := openAt(t, o), openAt(t, o)
+	appendAcked(t, d, a, 1)
+	old := a.HeadKey()
+	keys, err := newKeyPair()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rotate(t, b, keys)
+	if _, err := a.Append(t.Context(), decision(2)); !errors.Is(err, ErrKey) {
+		t.Fatalf("append with the old keys after a rotation: %v", err)
+	}
+	for name, priv := range map[string]ed25519.PrivateKey{headKeyName: keys.head, receiptKeyName: keys.receipt} {
+		if err := replaceFile(d, a.at.path(keysName, name), tlog.MarshalPrivateKey(priv)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	appendAcked(t, d, a, 3)
+	head, _, err := a.Head(t.Context())
+	if err != nil || a.HeadKey().Equal(old) || a.HeadKey().Name != old.Name {
+		t.Fatalf("head key %s after %s: %v", a.HeadKey(), old, err)
+	}
+	_, note, err := tlog.ParseSignedCheckpoint(head)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := note.Verify(a.HeadKey()); err != nil {
+		t.Error(err)
+	}
+	if n := checkChain(t, d, "/e", d.acked(len(d.ops))); n != 4 {
+		t.Errorf("%d lines, want the genesis, the rotation and 2", n)
+	}
+}
+
+// rotate writes the line that puts keys in force.
+func rotate(t *testing.T, c *Chain, keys keyPair) {
+	t.Helper()
+	if err := c.enter(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer c.leave()
+	v, err := tlog.NewVkey(c.place.origin, tlog.KeyEd25519, publicOf(keys.head))
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := receipts.Link{Origin: c.place.origin, Seq: c.place.seq, Prev: c.place.prev, KeySeq: c.place.keySeq}
+	line, err := receipts.Seal(receipts.NewRotation(testCommon(), v.String(), publicOf(keys.receipt)), link, c.keys.receipt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.write(append(line, '\n'), nil); err != nil {
+		t.Fatal(err)
 	}
 }
 
