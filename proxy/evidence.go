@@ -72,15 +72,14 @@ func (e *evidence) open(ctx context.Context, s *session) {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	go func() {
-		defer close(s.opened)
+	s.work.Go(func() {
 		if err := e.begin(ctx, s); err != nil {
 			e.miss(s, 0, err)
 		}
-	}()
+	})
 	beats, stop := context.WithCancel(ctx)
 	s.stop = stop
-	s.beats.Go(func() { e.beat(beats, s) })
+	s.work.Go(func() { e.beat(beats, s) })
 }
 
 // begin makes the session-open receipt durable, if it is not yet, then what
@@ -158,7 +157,7 @@ func (e *evidence) close(ctx context.Context, s *session, end front.End) error {
 	if err != nil {
 		return err // a receipt is still on its way: the session's end stays unknown
 	}
-	s.beats.Wait()
+	s.work.Wait()
 	return e.append(ctx, s, func() receipts.Receipt { return receipts.NewSessionClose(e.common(s, ""), string(end)) })
 }
 
@@ -166,7 +165,6 @@ func (e *evidence) close(ctx context.Context, s *session, end front.End) error {
 // long as that fails, nothing else is tried. The receipt is formed last, so
 // that its time is not before the gap's.
 func (e *evidence) append(ctx context.Context, s *session, form func() receipts.Receipt) error {
-	<-s.opened
 	if !s.open.Load() {
 		if err := e.begin(ctx, s); err != nil {
 			return err

@@ -77,6 +77,8 @@ type recorder struct {
 	lines [][]byte
 	kept  []receipts.Receipt
 	fail  error // when not nil, nothing is durable
+
+	delay time.Duration // how long the disk takes
 }
 
 func newRecorder(t testing.TB, j *journal) *recorder {
@@ -95,6 +97,7 @@ func (m *recorder) setFail(err error) {
 }
 
 func (m *recorder) Append(ctx context.Context, r receipts.Receipt) (receipts.Position, error) {
+	time.Sleep(m.delay)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := errors.Join(ctx.Err(), m.fail); err != nil {
@@ -193,7 +196,9 @@ type memory struct {
 	tools  []json.RawMessage
 	ready  chan struct{} // nil: it was up from the start
 	rise   func()        // as a backend comes up: tools first, then the state
-	answer func(ctx context.Context, method string, params json.RawMessage, o backend.Observer) (backend.Reply, error)
+
+	changed func() // tells that tools has changed
+	answer  func(ctx context.Context, method string, params json.RawMessage, o backend.Observer) (backend.Reply, error)
 
 	quiet bool // keep no requests
 	mu    sync.Mutex
@@ -282,6 +287,7 @@ func memories(backends map[string]*memory) Options {
 	o.Start = func(_ context.Context, s backend.Spec, bo backend.Options) Backend {
 		m := backends[s.Name]
 		bo.OnState(nil)
+		m.changed = func() { bo.OnCatalogue(nil) }
 		if m.rise = func() { bo.OnCatalogue(nil); close(m.ready) }; m.ready == nil {
 			bo.OnCatalogue(nil)
 		}

@@ -96,7 +96,7 @@ func (r *Router) Serve(ctx context.Context, f *front.Server, in io.Reader, out i
 
 // OpenSession implements front.Handler.
 func (r *Router) OpenSession(ctx context.Context, s *front.Session) error {
-	own := &session{Session: s, opened: make(chan struct{})}
+	own := &session{Session: s}
 	own.clock.now, own.clock.opened = r.o.Now, r.o.Now()
 	if _, twice := r.sessions.LoadOrStore(s, own); twice {
 		return fmt.Errorf("session %s is open already", s.ID)

@@ -16,11 +16,10 @@ type session struct {
 	clock clock
 	gate  gate
 	stop  context.CancelFunc // ends the heartbeat
-	beats sync.WaitGroup
+	work  sync.WaitGroup     // the opening and the heartbeat
 
-	opened  chan struct{} // closed once the session-open receipt was tried
-	opening sync.Mutex    // held while it is tried
-	open    atomic.Bool   // it is durable
+	opening sync.Mutex  // held while the session-open receipt is written
+	open    atomic.Bool // it is durable
 
 	mu     sync.Mutex
 	person receipts.Committed // under mu

@@ -209,6 +209,63 @@ func TestDeniedToolIsNowhere(t *testing.T) {
 	denied.commits(t, receipts.FieldArgsSent, nil)
 }
 
+// The name is judged before the arguments are looked at, and what would need a
+// person's yes does not run without one.
+func TestPolicyComesBeforeArguments(t *testing.T) {
+	m := newMemory(&journal{}, echoTool, `{"name":"write"}`)
+	r, rec := recorded(t, EvidenceRequired, m)
+	p, err := policy.Parse([]byte(`{"servers":{"s":{"deny":["^echo$"],"ask":["^write$"]}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.o.Policy, r.evidence.policy = p, p.Digest()
+	c := connect(t, r, latest)
+	if text := joined(t, c.tool("call_tool", `{"server":"s","tool":"echo","args":"{malformed"}`)); !strings.HasPrefix(text, "POLICY_DENIED deny ^echo$") {
+		t.Errorf("the client reads %q", text)
+	}
+	if text := joined(t, c.tool("call_tool", `{"server":"s","tool":"write"}`)); !strings.HasPrefix(text, "POLICY_DENIED ask ^write$") {
+		t.Errorf("the client reads %q", text)
+	}
+	if seen := m.requests(); len(seen) > 0 {
+		t.Errorf("the backend got %q", seen)
+	}
+	var effects []string
+	for _, r := range rec.all(t) {
+		if r.Kind == receipts.KindDenied {
+			effects = append(effects, r.member("effect"))
+		}
+	}
+	if !slices.Equal(effects, []string{`"deny"`, `"ask"`}) {
+		t.Errorf("denied receipts with effects %q", effects)
+	}
+}
+
+// A backend's new tools are there as soon as it said that its list changed.
+func TestChangedToolsAreSeen(t *testing.T) {
+	m := newMemory(&journal{}, echoTool)
+	r, _ := recorded(t, EvidenceOff, m)
+	c := connect(t, r, latest)
+	c.tool("list_capabilities", `{}`)
+	m.tools = []json.RawMessage{json.RawMessage(`{"name":"fresh","description":"new"}`)}
+	m.changed()
+	for tool, arguments := range map[string]string{"list_capabilities": `{}`, "search_capabilities": `{"query":"fresh"}`,
+		"describe_tool": `{"server":"s","tool":"fresh"}`, "call_tool": `{"server":"s","tool":"fresh","args":{"fresh":1}}`} {
+		if text := joined(t, c.tool(tool, arguments)); !strings.Contains(text, "fresh") || strings.Contains(text, "no tool") {
+			t.Errorf("%s: %s", tool, text)
+		}
+	}
+	if text := joined(t, c.tool("call_tool", `{"server":"s","tool":"echo"}`)); !strings.HasPrefix(text, "NOT_FOUND") {
+		t.Errorf("the removed tool: %s", text)
+	}
+}
+
+func TestLogLevelReachesTheBackends(t *testing.T) {
+	m := newMemory(&journal{}, echoTool)
+	r, _ := recorded(t, EvidenceOff, m)
+	connect(t, r, latest).request("logging/setLevel", `{"level":"warning"}`)
+	eventually(t, "the level", func() bool { return slices.Equal(m.requests(), []string{`{"level":"warning"}`}) })
+}
+
 // Arguments that cannot be read are refused before the backend, with a receipt.
 func TestMalformedArgumentsAreRefused(t *testing.T) {
 	m := newMemory(&journal{}, echoTool)
