@@ -3,6 +3,7 @@ package chain
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -133,16 +134,20 @@ func (c *Chain) copyAside(from File, segment uint64, off, end int64, suffix stri
 	if off >= end {
 		return nil
 	}
-	b := make([]byte, end-off)
-	if n, err := from.ReadAt(b, off); n < len(b) {
-		return err
-	}
 	for n := 1; ; n++ {
 		name := c.at.path(quarantineName, fmt.Sprintf("%s.%d.%d%s", stem(segment), off, n, suffix))
-		err := createFile(c.at.fs, name, b, os.O_EXCL)
-		if !errors.Is(err, fs.ErrExist) {
+		to, err := c.at.fs.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, filePerm)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
 			return err
 		}
+		_, err = io.Copy(io.NewOffsetWriter(to, 0), io.NewSectionReader(from, off, end-off))
+		if err == nil {
+			err = to.Sync()
+		}
+		return errors.Join(err, to.Close())
 	}
 }
 
