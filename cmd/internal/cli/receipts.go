@@ -82,7 +82,7 @@ func (a *app) listReceipts(r *chain.Reader, last uint64) error {
 			continue
 		}
 		e := readEntry(line)
-		t.row(e.Seq, e.Time, e.Kind, e.What, e.Result)
+		t.row(e.Seq, toSeconds(e.Time), e.Kind, e.What, e.Result)
 	}
 	if !a.json {
 		t.flush()
@@ -103,7 +103,7 @@ func (a *app) listJSON(line chain.Line) {
 // entry is a receipt as the list shows it.
 type entry struct {
 	Seq     uint64 `json:"seq"`
-	Time    string `json:"time"`
+	Time    string `json:"time"` // the wall clock as the receipt states it, RFC 3339
 	Kind    string `json:"kind"`
 	Session string `json:"session,omitempty"`
 	What    string `json:"what"`
@@ -121,9 +121,15 @@ func readEntry(line chain.Line) entry {
 	if err != nil {
 		return e
 	}
-	e.Time, _, _ = strings.Cut(strings.Replace(st.Text("time", "wall"), "T", " ", 1), ".")
+	e.Time = st.Text("time", "wall")
 	e.Kind, e.Session, e.What, e.Result = string(st.Kind), st.Text("session"), what(st), result(st)
 	return e
+}
+
+// toSeconds shortens a receipt's time for people.
+func toSeconds(wall string) string {
+	s, _, _ := strings.Cut(strings.Replace(wall, "T", " ", 1), ".")
+	return s
 }
 
 func what(st *receipts.Statement) string {

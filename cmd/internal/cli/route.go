@@ -47,13 +47,29 @@ func (a *app) route(ctx context.Context, f routeOptions) error {
 	if err := o.ReadSettings(cfg.Setting); err != nil {
 		return usagef("%v", err)
 	}
-	ctx, evidence, err := a.attachEvidence(ctx, &o, state)
+	routed, evidence, err := a.attachEvidence(ctx, &o, state)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(a.serve(ctx, o), evidence.Close())
-	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-		return cause
+	err = errors.Join(a.serve(routed, o), evidence.Close())
+	if refused := context.Cause(routed); refused != nil && ctx.Err() == nil {
+		return refused
+	}
+	return without(err, context.Cause(ctx))
+}
+
+// without drops the cause from the errors joined in err: a router that was told
+// to stop, and stopped, has not failed.
+func without(err, cause error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var kept []error
+		for _, e := range joined.Unwrap() {
+			kept = append(kept, without(e, cause))
+		}
+		return errors.Join(kept...)
+	}
+	if cause != nil && errors.Is(err, cause) {
+		return nil
 	}
 	return err
 }

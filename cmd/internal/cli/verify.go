@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -142,10 +143,8 @@ func openTarget(src *anchor.Source, target string, t anchor.Trust) (closer func(
 	info, err := os.Stat(target)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		if origin := expected(t); origin != "" {
-			return none, origin, nil
-		}
-		return none, "", usagef("there is no %s: name a chain's folder or a proof file", target)
+		origin, err = missing(target, t)
+		return none, origin, err
 	case err != nil:
 		return none, "", usagef("%v", err)
 	case !info.IsDir():
@@ -153,8 +152,9 @@ func openTarget(src *anchor.Source, target string, t anchor.Trust) (closer func(
 		return none, origin, err
 	}
 	r, err := chain.OpenReader(target)
-	if errors.Is(err, chain.ErrNoChain) && expected(t) != "" {
-		return none, expected(t), nil
+	if errors.Is(err, chain.ErrNoChain) || errors.Is(err, fs.ErrNotExist) {
+		origin, err = missing(target, t)
+		return none, origin, err
 	}
 	if err != nil {
 		return none, "", err
@@ -165,6 +165,19 @@ func openTarget(src *anchor.Source, target string, t anchor.Trust) (closer func(
 		origin = expected(t)
 	}
 	return func() { r.Close() }, origin, nil
+}
+
+// missing is the origin of a chain that should be in the target and is not, or
+// says that nobody knows which. A folder above a chain is a slip of the hand.
+func missing(target string, t anchor.Trust) (origin string, err error) {
+	below := filepath.Join(target, "evidence")
+	if _, err := os.Stat(below); err == nil {
+		return "", usagef("%s holds no chain; did you mean %s?", target, below)
+	}
+	if origin = expected(t); origin == "" {
+		return "", usagef("%s holds no chain: name a chain's folder or a proof file", target)
+	}
+	return origin, nil
 }
 
 // expected is the origin that the auditor's pins name, empty when they name none.

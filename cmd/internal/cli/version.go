@@ -3,6 +3,8 @@ package cli
 import (
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -17,15 +19,30 @@ func (a *app) versionCommand() *cobra.Command {
 	}
 }
 
+// build is what `version` shows.
+type build struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"` // of the source, where the build recorded it
+	Go       string `json:"go"`
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+}
+
 func (a *app) version() error {
-	rev := ""
+	b := build{Version: Version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
 			if s.Key == "vcs.revision" {
-				rev = " " + s.Value
+				b.Revision = s.Value
 			}
 		}
 	}
-	a.print("tool-guardian %s%s %s %s/%s\n", Version, rev, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if a.json {
+		a.printJSON(b)
+		return nil
+	}
+	words := []string{"tool-guardian", b.Version, b.Revision, b.Go, b.OS + "/" + b.Arch}
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
+	a.print("%s\n", strings.Join(words, " "))
 	return nil
 }
