@@ -199,6 +199,41 @@ func TestHeadLeaf(t *testing.T) {
 	}
 }
 
+// What others signed is served with the head, within the bounds of a note, and
+// our own old lines never come back beside the new one.
+func TestForeignLines(t *testing.T) {
+	r := newRig(t)
+	a := r.enrolled().grow(2, "")
+	_, cosigner := r.server.Vkeys()
+	signers := []*tlog.Signer{a.signer}
+	for range 95 {
+		signers = append(signers, newAgent(t).signer)
+	}
+	many := signedNote(t, a.checkpoint(1).Text(), signers...)
+	if _, err := r.client.AddCheckpoint(context.Background(), 0, nil, many); err != nil {
+		t.Fatal(err)
+	}
+	served, _, err := r.client.Head(context.Background(), a.origin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.client.AddCheckpoint(context.Background(), 1, nil, served); err != nil {
+		t.Fatalf("what we serve, sent back: %v", err)
+	}
+	served, _, err = r.client.Head(context.Background(), a.origin())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := tlog.ParseNote(served)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := n.Only(func(s tlog.Signature) bool { return s.Name == cosigner.Name }).Signatures
+	if len(ours) != 1 || len(n.Signatures) < 80 {
+		t.Errorf("the served head has %d lines, %d of them ours; want one of ours and most of the others", len(n.Signatures), len(ours))
+	}
+}
+
 func TestHeadOfNobody(t *testing.T) {
 	r := newRig(t)
 	a := r.enrolled()

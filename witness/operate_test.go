@@ -139,6 +139,41 @@ func TestInitRefusals(t *testing.T) {
 	}
 }
 
+func TestNewerFolderIsRefused(t *testing.T) {
+	r := newRig(t)
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(r.o.Dir, "FORMAT")
+	format := readFile(t, path)
+	for text, want := range map[string]error{
+		"tool-guardian/witness/2\norigin x\n": store.ErrVersion,
+		"tool-guardian/witness/1\n":           store.ErrDamaged,
+		"":                                    store.ErrVersion,
+	} {
+		writeFile(t, path, []byte(text))
+		if _, err := witness.New(r.o); !errors.Is(err, want) {
+			t.Errorf("FORMAT %q: %v, want %v", text, err, want)
+		}
+	}
+	writeFile(t, path, format)
+}
+
+// Keys that are not those of the log must not sign on it.
+func TestForeignKeysAreRefused(t *testing.T) {
+	r := newRig(t)
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	key, other := filepath.Join(r.o.Dir, "log.key"), filepath.Join(r.o.Dir, "cosigner.key")
+	kept := readFile(t, key)
+	writeFile(t, key, readFile(t, other))
+	if _, err := witness.New(r.o); err == nil {
+		t.Error("a log was opened with another key than it was signed by")
+	}
+	writeFile(t, key, kept)
+}
+
 func TestSecondServerIsRefused(t *testing.T) {
 	r := newRig(t)
 	if _, err := witness.New(r.o); !errors.Is(err, store.ErrLocked) {

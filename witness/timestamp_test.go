@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -175,14 +176,18 @@ func TestBadAuthorities(t *testing.T) {
 	if err := r.end(); err != nil {
 		t.Fatal(err)
 	}
-	r.o.Authorities = []witness.Authority{lies, good, down}
+	also := good
+	also.Name = "also"
+	r.o.Authorities = []witness.Authority{lies, good, down, also}
 	r.start()
 	if err := r.server.Stamp(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	if names, err := r.client.TimestampAuthorities(context.Background(), size); err != nil || len(names) != 1 || names[0] != "good" {
-		t.Errorf("authorities %q, %v; want the good one", names, err)
+	if names, err := r.client.TimestampAuthorities(context.Background(), size); err != nil || strings.Join(names, " ") != "good also" {
+		t.Errorf("authorities %q, %v; want the two good ones", names, err)
 	}
+	_, entries := newMonitor(t, mustLog(r)).follow(r.client)
+	checkBackLinks(t, entries)
 }
 
 // The first activity is stamped without waiting for the interval.
