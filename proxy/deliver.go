@@ -63,7 +63,9 @@ const (
 func shape(r result) result { return r }
 
 // deliver adds to a result what the router says: blocks of its own around the
-// backend's, whose bytes stay as they came.
+// backend's, whose bytes stay as they came. Text and structuredContent both
+// pass where the backend sent both; structuredContent alone is also put into a
+// text block, for clients that show nothing else.
 func (r result) deliver(next string) (json.RawMessage, []string, error) {
 	if r.incomplete {
 		return r.raw, nil, nil

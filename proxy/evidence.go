@@ -214,6 +214,9 @@ func (e *evidence) putBack(m missed) {
 	if m.to.After(e.missed.to) {
 		e.missed.to = m.to
 	}
+	if e.missed.calls == 0 && m.calls > 0 {
+		e.missed.reason = m.reason // what concerns a call says more
+	}
 	e.missed.calls += m.calls
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"time"
 
 	"toolguardian/policy"
@@ -123,52 +122,4 @@ func (o *Options) defaults() {
 			return backend.Start(ctx, s, bo)
 		}
 	}
-}
-
-// ReadSettings takes the TOOL_GUARDIAN_* that concern the router. The error
-// names the variable and what it may be.
-func (o *Options) ReadSettings(lookup func(name string) (string, bool)) error {
-	var errs []error
-	read := func(name string, take func(value string) error) {
-		if v, ok := lookup(name); ok && v != "" {
-			if err := take(v); err != nil {
-				errs = append(errs, fmt.Errorf("%s=%q: %w", name, v, err))
-			}
-		}
-	}
-	seconds := func(to *time.Duration) func(string) error {
-		return func(v string) error {
-			f, err := strconv.ParseFloat(v, 64)
-			if err != nil || !(f > 0 && f < 1e6) {
-				return errors.New("use a number of seconds above 0")
-			}
-			*to = time.Duration(f * float64(time.Second))
-			return nil
-		}
-	}
-	whole := func(to *int) func(string) error {
-		return func(v string) error {
-			n, err := strconv.Atoi(v)
-			if err != nil || n < 0 {
-				return errors.New("use a whole number, 0 or more")
-			}
-			*to = n
-			return nil
-		}
-	}
-	read("TOOL_GUARDIAN_WAIT", seconds(&o.Wait))
-	read("TOOL_GUARDIAN_START_TIMEOUT", seconds(&o.StartTimeout))
-	read("TOOL_GUARDIAN_CALL_TIMEOUT", seconds(&o.CallTimeout))
-	read("TOOL_GUARDIAN_DESC_WORDS", whole(&o.DescWords))
-	read("TOOL_GUARDIAN_CATALOGUE_CHARS", whole(&o.MaxChars))
-	read("TOOL_GUARDIAN_RAW_RESULTS", func(v string) error { o.RawResults = v == "1"; return nil })
-	read("TOOL_GUARDIAN_DESCRIBE_DETAIL", func(v string) error { o.DescribeFull = v == "full"; return nil })
-	read("TOOL_GUARDIAN_EVIDENCE", func(v string) error {
-		switch o.Evidence = EvidenceMode(v); o.Evidence {
-		case EvidenceOff, EvidenceOn, EvidenceRequired:
-			return nil
-		}
-		return errors.New("use off, on or required")
-	})
-	return errors.Join(errs...)
 }

@@ -14,6 +14,7 @@ import (
 
 	"toolguardian/proxy/backend"
 	"toolguardian/proxy/config"
+	"toolguardian/proxy/wire"
 	"toolguardian/receipts"
 )
 
@@ -95,6 +96,34 @@ func TestProcessesEndToEnd(t *testing.T) {
 	}
 	if counts["decision"] != 3 || counts["outcome"] != 3 {
 		t.Errorf("receipts %v", counts)
+	}
+}
+
+// Every call under way has an answer and an outcome when its backend dies.
+func TestCrashUnderManyCalls(t *testing.T) {
+	const calls = 5
+	r, rec := processes(t, map[string]string{"s": fmt.Sprintf(onCall, "slow", "wait logging/setLevel\nexit 4")}, nil)
+	c := connect(t, r, latest)
+	var answers []chan wire.Message
+	for range calls {
+		_, answer := c.start("tools/call", `{"name":"call_tool","arguments":{"server":"s","tool":"slow"}}`)
+		answers = append(answers, answer)
+	}
+	eventually(t, "all decisions", func() bool { return len(rec.kinds(t)) == 1+calls })
+	c.request("logging/setLevel", `{"level":"error"}`)
+	for _, answer := range answers {
+		if m := <-answer; m.Result == nil || !strings.HasPrefix(joined(t, m.Result), "DIED: ") {
+			t.Errorf("answered %s", m.Raw)
+		}
+	}
+	outcomes := 0
+	for _, r := range rec.all(t) {
+		if r.Kind == receipts.KindOutcome && r.member("status") == `"unknown"` {
+			outcomes++
+		}
+	}
+	if outcomes != calls {
+		t.Errorf("%d outcomes of unknown, want %d", outcomes, calls)
 	}
 }
 

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"fmt"
 
 	"toolguardian/policy"
 	"toolguardian/receipts"
@@ -120,7 +121,18 @@ func (e *evidence) record(ctx context.Context, t *trip, form func(receipts.Commo
 			calls = 0
 		}
 		t.gapped = true
-		e.miss(t.s, calls, err)
+		e.miss(t.s, calls, fmt.Errorf("%s: %w", e.untold(t), err))
 	}
 	return err
+}
+
+// untold says what a gap stands for.
+func (e *evidence) untold(t *trip) string {
+	switch {
+	case t.over != nil:
+		return "calls without an outcome"
+	case e.required:
+		return "calls not run"
+	}
+	return "calls without a decision"
 }

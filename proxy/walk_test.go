@@ -301,7 +301,7 @@ func TestRequiredRefusesWithoutEvidence(t *testing.T) {
 	if got, want := rec.kinds(t), []string{"session-open", "gap", "decision", "outcome"}; !slices.Equal(got, want) {
 		t.Errorf("receipts %q, want %q", got, want)
 	}
-	if gap := rec.only(t, receipts.KindGap); gap.member("count") != "1" || !strings.Contains(gap.member("reason"), errFull.Error()) {
+	if gap := rec.only(t, receipts.KindGap); gap.member("count") != "1" || gap.member("reason") != `"calls not run: `+errFull.Error()+`"` {
 		t.Errorf("gap %s", gap.predicate)
 	}
 }
@@ -337,7 +337,7 @@ func TestOnRunsAndTellsTheGap(t *testing.T) {
 	if got, want := rec.kinds(t), []string{"session-open", "decision", "outcome", "gap", "session-close"}; !slices.Equal(got, want) {
 		t.Errorf("receipts %q, want %q", got, want)
 	}
-	if gap := rec.only(t, receipts.KindGap); gap.member("count") != "3" || gap.member("from") == "" {
+	if gap := rec.only(t, receipts.KindGap); gap.member("count") != "3" || gap.member("from") == "" || !strings.HasPrefix(gap.member("reason"), `"calls without a decision: `) {
 		t.Errorf("gap %s", gap.predicate)
 	}
 }
