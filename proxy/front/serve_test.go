@@ -231,9 +231,10 @@ func TestClientThatIsGone(t *testing.T) {
 	})
 }
 
-// A client that reads nothing more cannot keep us from stopping.
+// A client that reads nothing more cannot keep us from stopping, be it told by
+// a signal or by the end of its input.
 func TestStopsThoughNobodyReads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	stopsThoughNobodyReads := func(t *testing.T, end front.End, want error) {
 		h := newScripted()
 		srv, err := front.New(front.Options{Handler: h, Info: front.Info{Name: "guardian"}})
 		if err != nil {
@@ -242,21 +243,32 @@ func TestStopsThoughNobodyReads(t *testing.T) {
 		serverIn, clientOut := io.Pipe()
 		clientIn, serverOut := io.Pipe()
 		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
 		served := make(chan error, 1)
 		go func() { served <- srv.ServeStdio(ctx, serverIn, serverOut) }()
 		if _, err := io.WriteString(clientOut, hello+"\n"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		stop()
-		if err := <-served; !errors.Is(err, context.Canceled) {
+		if end == front.Interrupted {
+			stop()
+		} else {
+			clientOut.Close()
+		}
+		if err := <-served; !errors.Is(err, want) {
 			t.Errorf("ServeStdio: %v", err)
 		}
-		if got := h.taken(); got[len(got)-1] != "close 2025-11-25 interrupted" {
+		if got := h.taken(); got[len(got)-1] != "close 2025-11-25 "+string(end) {
 			t.Errorf("in the end: %q", got)
 		}
 		clientOut.Close()
 		clientIn.Close()
+	}
+	t.Run("signal", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { stopsThoughNobodyReads(t, front.Interrupted, context.Canceled) })
+	})
+	t.Run("end of input", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { stopsThoughNobodyReads(t, front.Closed, nil) })
 	})
 }
 

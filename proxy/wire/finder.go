@@ -21,7 +21,13 @@ const (
 )
 
 func (f *idFinder) feed(b []byte) {
-	for _, c := range b {
+	for i := 0; i < len(b); i++ {
+		if f.inString && !f.escaped && !f.recording() {
+			if i = plain(b, i); i >= len(b) {
+				return
+			}
+		}
+		c := b[i]
 		if f.inString {
 			f.record(c)
 			f.inString = f.escaped || c != '"'
@@ -57,15 +63,21 @@ func (f *idFinder) structure(c byte) {
 	}
 }
 
-// record keeps a byte of a top-level name, or of the id's value.
+// recording says whether this is a top-level name, or the id's value.
+func (f *idFinder) recording() bool {
+	if f.inValue {
+		return string(f.key) == `"id"`
+	}
+	return f.depth == 1
+}
+
+// record keeps a byte, but no more than could matter.
 func (f *idFinder) record(c byte) {
 	switch {
-	case f.depth < 1:
-	case f.inValue:
-		if string(f.key) == `"id"` && len(f.val) <= finderVal {
-			f.val = append(f.val, c)
-		}
-	case f.depth == 1 && len(f.key) <= finderKey && c > ' ':
+	case !f.recording():
+	case f.inValue && len(f.val) <= finderVal:
+		f.val = append(f.val, c)
+	case !f.inValue && len(f.key) <= finderKey && (f.inString || c > ' '):
 		f.key = append(f.key, c)
 	}
 }

@@ -134,7 +134,7 @@ func (e *endless) Read(p []byte) (int, error) {
 }
 
 func TestReaderSkipsInBoundedMemory(t *testing.T) {
-	const max, long = 1 << 20, 256 << 20
+	const max, long = 1 << 20, 64 << 20
 	head := strings.NewReader(`{"id":1,"method":"`)
 	tail := strings.NewReader("\"}\n{\"id\":2,\"method\":\"m\"}\n")
 	r := NewReader(io.MultiReader(head, &endless{long, tail}), max)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"sync"
+	"sync/atomic"
 )
 
 // keepBuffer is the largest write buffer kept between messages, in bytes.
@@ -12,10 +13,10 @@ const keepBuffer = 1 << 20
 // Writer writes one message a line. It is safe for concurrent use: a message
 // goes out in one write, so two never mix.
 type Writer struct {
-	mu  sync.Mutex
+	mu  sync.Mutex // held for as long as a write takes; guards w and buf
 	w   io.Writer
 	buf []byte
-	err error // the first failure; a torn line cannot be mended
+	err atomic.Pointer[error] // the first failure; a torn line cannot be mended
 }
 
 // NewWriter writes to w.
@@ -26,16 +27,27 @@ func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 func (w *Writer) Write(raw []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.err != nil {
-		return w.err
+	if err := w.Err(); err != nil {
+		return err
 	}
 	w.buf = append(append(w.buf[:0], raw...), '\n')
 	flatten(w.buf[:len(raw)])
-	_, w.err = w.w.Write(w.buf)
+	_, err := w.w.Write(w.buf)
+	if err != nil {
+		w.err.Store(&err)
+	}
 	if cap(w.buf) > keepBuffer {
 		w.buf = nil
 	}
-	return w.err
+	return err
+}
+
+// Err is the first failure of a Write. It does not wait for one under way.
+func (w *Writer) Err() error {
+	if err := w.err.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func flatten(b []byte) {
@@ -49,11 +61,4 @@ func flatten(b []byte) {
 			rest = rest[i+1:]
 		}
 	}
-}
-
-// Err is the first failure of a Write.
-func (w *Writer) Err() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.err
 }
