@@ -1,6 +1,7 @@
 package witness
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -108,8 +109,7 @@ func fillDir(dir, origin string, engine Engine) error {
 	if err := firstCommit(dir, origin, k, engine); err != nil {
 		return err
 	}
-	text := dirFormat + "\norigin " + origin + "\n"
-	return writeDurably(filepath.Join(dir, fileFormat), []byte(text))
+	return writeDurably(filepath.Join(dir, fileFormat), formatText(origin, k))
 }
 
 // firstCommit signs the empty log.
@@ -137,26 +137,49 @@ func signCheckpoint(log *tlog.Signer, cp tlog.Checkpoint) ([]byte, error) {
 	return tlog.Note{Text: text, Signatures: []tlog.Signature{sig}}.Bytes(), nil
 }
 
-// readDirFormat gives the log's name.
-func readDirFormat(dir string) (origin string, err error) {
+// formatText is the file FORMAT: the log's name and keys. A key file that was
+// exchanged would otherwise sign under a name that others pinned.
+func formatText(origin string, k keys) []byte {
+	return append([]byte(dirFormat+"\norigin "+origin+"\n"), api.KeyLines(k.log.Vkey(), k.cosigner.Vkey())...)
+}
+
+// openDir gives the log's name and the keys that it was made with.
+func openDir(dir string) (origin string, k keys, err error) {
+	origin, b, err := readDirFormat(dir)
+	if err != nil {
+		return "", k, err
+	}
+	if k, err = loadKeys(dir, origin); err != nil {
+		return "", k, err
+	}
+	if !bytes.Equal(formatText(origin, k), b) {
+		return "", k, fmt.Errorf("%s: %w: the key files are not those that the log was made with",
+			filepath.Join(dir, fileFormat), store.ErrDamaged)
+	}
+	return origin, k, nil
+}
+
+// readDirFormat gives the log's name and the file.
+func readDirFormat(dir string) (origin string, b []byte, err error) {
 	path := filepath.Join(dir, fileFormat)
-	b, err := os.ReadFile(path)
+	b, err = os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%w: %s has no file %s; make one with tool-guardian witness init --data %s --origin NAME",
+		return "", nil, fmt.Errorf("%w: %s has no file %s; make one with tool-guardian witness init --data %s --origin NAME",
 			ErrNotInitialised, dir, fileFormat, dir)
 	}
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	first, rest, _ := strings.Cut(string(b), "\n")
 	if first != dirFormat {
-		return "", fmt.Errorf("%s: %w: the folder is %.80q, this release writes %q", path, store.ErrVersion, first, dirFormat)
+		return "", nil, fmt.Errorf("%s: %w: the folder is %.80q, this release writes %q", path, store.ErrVersion, first, dirFormat)
 	}
-	origin, ok := strings.CutPrefix(strings.TrimSuffix(rest, "\n"), "origin ")
+	line, _, _ := strings.Cut(rest, "\n")
+	origin, ok := strings.CutPrefix(line, "origin ")
 	if !ok || checkLogName(origin) != nil {
-		return "", fmt.Errorf("%s: %w: want a line `origin NAME`", path, store.ErrDamaged)
+		return "", nil, fmt.Errorf("%s: %w: want a line `origin NAME`", path, store.ErrDamaged)
 	}
-	return origin, nil
+	return origin, b, nil
 }
 
 func loadKeys(dir, origin string) (k keys, err error) {

@@ -165,13 +165,15 @@ func TestForeignKeysAreRefused(t *testing.T) {
 	if err := r.end(); err != nil {
 		t.Fatal(err)
 	}
-	key, other := filepath.Join(r.o.Dir, "log.key"), filepath.Join(r.o.Dir, "cosigner.key")
-	kept := readFile(t, key)
-	writeFile(t, key, readFile(t, other))
-	if _, err := witness.New(r.o); err == nil {
-		t.Error("a log was opened with another key than it was signed by")
+	log, cosigner := filepath.Join(r.o.Dir, "log.key"), filepath.Join(r.o.Dir, "cosigner.key")
+	for _, pair := range [][2]string{{log, cosigner}, {cosigner, log}} {
+		kept := readFile(t, pair[0])
+		writeFile(t, pair[0], readFile(t, pair[1]))
+		if _, err := witness.New(r.o); !errors.Is(err, store.ErrDamaged) {
+			t.Errorf("%s was exchanged: %v, want ErrDamaged", filepath.Base(pair[0]), err)
+		}
+		writeFile(t, pair[0], kept)
 	}
-	writeFile(t, key, kept)
 }
 
 func TestSecondServerIsRefused(t *testing.T) {

@@ -40,11 +40,7 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	origin, err := readDirFormat(o.Dir)
-	if err != nil {
-		return nil, err
-	}
-	k, err := loadKeys(o.Dir, origin)
+	origin, k, err := openDir(o.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("witness: %w", err)
 	}
