@@ -76,18 +76,19 @@ func findIn(file File, first uint64, size int64, seq uint64) (spot, error) {
 // lineAfter finds the first line that begins behind off, and its seq.
 func lineAfter(file File, off, end int64) (start int64, seq uint64, err error) {
 	n := 0
+	var bad error
 	err = eachLine(file, off, end, func(line []byte, at int64) bool {
 		if n++; n == 1 {
 			return true // the rest of a line, or a line that begins at off itself
 		}
 		start = at
-		seq, err = seqOf(line)
+		seq, bad = seqOf(line)
 		return false
 	})
 	if n < 2 {
-		return end, 0, nil
+		return end, 0, err
 	}
-	return start, seq, err
+	return start, seq, errors.Join(err, bad)
 }
 
 func seqOf(line []byte) (uint64, error) {
