@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"toolguardian/proxy/catalogue"
 	"toolguardian/proxy/wire"
 )
 
@@ -74,6 +75,34 @@ func (g given) server() (name, from string, err error) {
 	return "", "", nil
 }
 
+// names are the server's and the tool's, and the key that held the server's.
+func (g given) names(order []wire.Member) (server, tool, from string, err error) {
+	if server, from, err = g.server(); err != nil {
+		return "", "", "", err
+	}
+	if tool, err = g.str("tool"); err != nil {
+		return "", "", "", err
+	}
+	if server == "" && g["server"] == nil {
+		err = misnamed(order, "server")
+	}
+	if tool == "" && g["tool"] == nil && err == nil {
+		err = misnamed(order, "tool")
+	}
+	return server, tool, from, err
+}
+
+// misnamed is the error of a member that looks like the wanted one, which is
+// missing; nil where there is none.
+func misnamed(order []wire.Member, wanted string) error {
+	for _, m := range order {
+		if len(catalogue.Nearest(m.Key, []string{wanted}, 1)) == 1 {
+			return problem("use the name "+wanted+" instead.", "%q is no argument here; the nearest: %s", m.Key, wanted)
+		}
+	}
+	return nil
+}
+
 // whole is the number at key, also when written as text; 0 where it is absent.
 func (g given) whole(key string) (int, error) {
 	raw := bytes.TrimSpace(g[key])
@@ -121,7 +150,7 @@ type Search struct {
 // ParseSearch reads search_capabilities' arguments. The query is its own and
 // never taken for a server.
 func ParseSearch(raw json.RawMessage) (s Search, err error) {
-	g, _, err := read(raw)
+	g, order, err := read(raw)
 	if err != nil {
 		return s, err
 	}
@@ -138,6 +167,9 @@ func ParseSearch(raw json.RawMessage) (s Search, err error) {
 		s.Limit = 1
 	}
 	if strings.TrimSpace(s.Query) == "" {
+		if err := misnamed(order, "query"); err != nil && g["query"] == nil {
+			return s, err
+		}
 		return s, problem("use search_capabilities with query, a word for what you need.", "query is missing")
 	}
 	return s, nil
@@ -151,14 +183,11 @@ type Describe struct {
 
 // ParseDescribe reads describe_tool's arguments.
 func ParseDescribe(raw json.RawMessage) (d Describe, err error) {
-	g, _, err := read(raw)
+	g, order, err := read(raw)
 	if err != nil {
 		return d, err
 	}
-	if d.Server, _, err = g.server(); err != nil {
-		return d, err
-	}
-	if d.Tool, err = g.str("tool"); err != nil {
+	if d.Server, d.Tool, _, err = g.names(order); err != nil {
 		return d, err
 	}
 	if d.Detail, err = g.str("detail"); err != nil {

@@ -98,6 +98,24 @@ func TestNamesMustBeText(t *testing.T) {
 	}
 }
 
+func TestMisnamedNames(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"server":"s","tool_name":"t"}`: `"tool_name" is no argument here; the nearest: tool`,
+		`{"server":"s","toolName":"t"}`:  `"toolName" is no argument here; the nearest: tool`,
+		`{"servers":"s","tool":"t"}`:     `"servers" is no argument here; the nearest: server`,
+	} {
+		if _, err := ParseCall(json.RawMessage(in)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v", in, err)
+		}
+		if _, err := ParseDescribe(json.RawMessage(in)); err == nil || err.Error() != want {
+			t.Errorf("describe %s: %v", in, err)
+		}
+	}
+	if _, err := ParseSearch(json.RawMessage(`{"querry":"q"}`)); err == nil || !strings.Contains(err.Error(), "nearest: query") {
+		t.Errorf("search: %v", err)
+	}
+}
+
 func TestSearchArguments(t *testing.T) {
 	for in, want := range map[string]Search{
 		`{"query":"read file"}`:                             {Query: "read file"},

@@ -27,10 +27,7 @@ func ParseCall(raw json.RawMessage) (c Call, err error) {
 		return c, err
 	}
 	var from string
-	if c.Server, from, err = g.server(); err != nil {
-		return c, err
-	}
-	if c.Tool, err = g.str("tool"); err != nil {
+	if c.Server, c.Tool, from, err = g.names(order); err != nil {
 		return c, err
 	}
 	c.whole = raw

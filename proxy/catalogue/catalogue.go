@@ -166,7 +166,7 @@ func (c *Catalogue) noSuchServer(server, tool string) error {
 	if server == "" {
 		m.text = "server is missing"
 	}
-	if near := nearest(server, c.names(), 1); len(near) == 1 {
+	if near := Nearest(server, c.names(), 1); len(near) == 1 {
 		m.text += fmt.Sprintf("; the nearest is %q", near[0])
 	}
 	m.text += "; servers: " + c.serverNames() + "."
@@ -213,7 +213,7 @@ func (c *Catalogue) noSuchTool(l *listing, tool string) error {
 	if tool == "" {
 		m.text = "tool is missing"
 	}
-	if near := nearest(strings.TrimPrefix(tool, l.Name+"."), names, 3); len(near) > 0 {
+	if near := Nearest(strings.TrimPrefix(tool, l.Name+"."), names, 3); len(near) > 0 {
 		m.text += "; the nearest: " + strings.Join(near, ", ")
 		m.Next = fmt.Sprintf("use server %s, tool %s, or list_capabilities with server %s.", l.Name, near[0], l.Name)
 	} else if others := c.elsewhere(tool); len(others) > 0 {

@@ -168,7 +168,7 @@ func TestNearest(t *testing.T) {
 	names := []string{"read_file", "write_file", "list", "git_status"}
 	for word, want := range map[string]string{"readFile": "read_file", "read-files": "read_file", "status": "git_status",
 		"lst": "list", "xyz": "", "": "", "read_file_" + strings.Repeat("x", 1000): ""} {
-		if got := strings.Join(nearest(word, names, 1), ","); got != want {
+		if got := strings.Join(Nearest(word, names, 1), ","); got != want {
 			t.Errorf("%q: nearest %q, want %q", word, got, want)
 		}
 	}

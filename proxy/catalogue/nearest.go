@@ -9,9 +9,9 @@ import (
 // maxCompared bounds the length, in characters, of names that are compared.
 const maxCompared = 64
 
-// nearest returns up to n of names that a writer of word may have meant, the
+// Nearest returns up to n of names that a writer of word may have meant, the
 // best first; ties keep their order.
-func nearest(word string, names []string, n int) []string {
+func Nearest(word string, names []string, n int) []string {
 	type scored struct {
 		name string
 		cost int
@@ -37,7 +37,7 @@ func (t Tool) Nearest(word string, n int) []string {
 	for i, p := range t.Params {
 		names[i] = p.Name
 	}
-	return nearest(word, names, n)
+	return Nearest(word, names, n)
 }
 
 // fold drops what models confuse: case and separators.
