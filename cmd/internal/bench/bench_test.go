@@ -42,6 +42,7 @@ func TestCalls(t *testing.T) {
 	}
 	for _, c := range r.Cases {
 		checkFigure(t, "direct", c.Direct, c.Callers)
+		checkFigure(t, "relay", c.Relay, c.Callers)
 		checkFigure(t, "evidence off", c.Off, c.Callers)
 		checkFigure(t, "evidence on", c.On, c.Callers)
 	}

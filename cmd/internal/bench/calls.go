@@ -34,11 +34,12 @@ type CallsReport struct {
 	Aims    []Aim       `json:"aims"`
 }
 
-// CallCase is one payload with one number of callers, on three sides.
+// CallCase is one payload with one number of callers, on four sides.
 type CallCase struct {
 	Payload int    `json:"payloadBytes"`
 	Callers int    `json:"callers"`
 	Direct  Figure `json:"direct"`
+	Relay   Figure `json:"relay"` // through a process that only copies bytes
 	Off     Figure `json:"evidenceOff"`
 	On      Figure `json:"evidenceOn"`
 }
@@ -50,8 +51,9 @@ type Router struct {
 	PeakKiB  int64  `json:"peakKiB"`
 }
 
-// Calls measures tool calls: to the echo server itself, through a router
-// without evidence, and through one with, in turns.
+// Calls measures tool calls in turns: to the echo server itself, through a
+// process that only copies, through a router without evidence, and through one
+// with.
 func Calls(ctx context.Context, o CallsOptions) (r CallsReport, err error) {
 	if err := errors.Join(positive("turns", o.Turns), positive("turn", o.Turn)); err != nil {
 		return r, err
@@ -86,7 +88,7 @@ func Calls(ctx context.Context, o CallsOptions) (r CallsReport, err error) {
 
 type callBench struct {
 	o     CallsOptions
-	sides []*side // direct, off, on
+	sides []*side // direct, relay, off, on
 	flush *flusher
 }
 
@@ -96,6 +98,7 @@ func (b *callBench) start(ctx context.Context, dir string) (err error) {
 	}
 	starts := []func() (*side, error){
 		func() (*side, error) { return directSide(ctx, b.o.Exe) },
+		func() (*side, error) { return relaySide(ctx, b.o.Exe) },
 		func() (*side, error) { return routedSide(ctx, b.o.Exe, dir, "off") },
 		func() (*side, error) { return routedSide(ctx, b.o.Exe, dir, "on") },
 	}
@@ -129,7 +132,7 @@ func (b *callBench) cases(ctx context.Context) (cases []CallCase, err error) {
 				return nil, err
 			}
 			cases = append(cases, CallCase{Payload: payload, Callers: callers,
-				Direct: samples[0].figure(), Off: samples[1].figure(), On: samples[2].figure()})
+				Direct: samples[0].figure(), Relay: samples[1].figure(), Off: samples[2].figure(), On: samples[3].figure()})
 		}
 	}
 	return cases, nil
@@ -159,7 +162,7 @@ func (b *callBench) turns(ctx context.Context, payload, callers int) ([]sample, 
 func (b *callBench) routers() (all []Router) {
 	for i, evidence := range []string{"off", "on"} {
 		r := Router{Evidence: evidence}
-		if now, peak, err := memory(b.sides[i+1].cmd.Process.Pid); err == nil {
+		if now, peak, err := memory(b.sides[i+2].cmd.Process.Pid); err == nil {
 			r.KiB, r.PeakKiB = now, peak
 		}
 		all = append(all, r)

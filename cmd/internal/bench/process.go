@@ -28,6 +28,11 @@ func directSide(ctx context.Context, exe string) (*side, error) {
 	return startSide(ctx, "direct", exec.CommandContext(ctx, exe, "bench", "echo"), directShape())
 }
 
+// relaySide is the echo server behind a process that only copies.
+func relaySide(ctx context.Context, exe string) (*side, error) {
+	return startSide(ctx, "relay", exec.CommandContext(ctx, exe, "bench", "relay"), directShape())
+}
+
 // routedSide is a router in front of it, in the home folder below dir.
 func routedSide(ctx context.Context, exe, dir, evidence string) (*side, error) {
 	home := filepath.Join(dir, "home-"+evidence)

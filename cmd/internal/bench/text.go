@@ -37,6 +37,7 @@ func (r CallsReport) WriteText(w io.Writer) error {
 	for _, c := range r.Cases {
 		p.heads(fmt.Sprintf("%d bytes, callers: %d", c.Payload, c.Callers))
 		p.figure("direct", c.Direct)
+		p.figure("a process that only copies", c.Relay)
 		p.figure("router, evidence off", c.Off)
 		p.figure("router, evidence on", c.On)
 		p.line("")

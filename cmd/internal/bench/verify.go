@@ -59,40 +59,44 @@ func Verify(ctx context.Context, o VerifyOptions) (r VerifyReport, err error) {
 	if err != nil {
 		return r, err
 	}
-	wo := witness.Options{Dir: filepath.Join(dir, "witness"), Engine: bolt.OpenDir, StampEvery: time.Hour}
-	if err := newWitness(ctx, wo, e.vkey); err != nil {
-		return r, err
-	}
-	r = VerifyReport{Machine: thisMachine(), Receipts: e.size}
 	p, err := readSample(e.dir, sampleSize)
 	if err != nil {
 		return r, err
 	}
-	r.Bytes = p.bytes
-	err = withWitness(wo, func(s *witness.Server, url string) error {
-		if err := e.show(ctx, s); err != nil {
-			return err
-		}
-		o.Progress.step("verifying", 0, 1)
-		before := p.run()
-		run, err := verifyCommand(ctx, o.Exe, e, s, url, filepath.Join(wo.Dir, "tsa", "root.pem"))
-		after := p.run()
-		if err := errors.Join(before, after, err); err != nil {
-			return err
-		}
-		r.Verdict, r.Seconds, r.PeakKiB = run.verdict, round(run.took.Seconds()), run.peakKiB
-		r.PerSecond = round(float64(e.size) / run.took.Seconds())
-		return nil
-	})
+	o.Progress.step("verifying", 0, 1)
+	run, err := verifyBeside(ctx, o.Exe, e, p)
 	if err != nil {
 		return r, err
 	}
-	r.PurePerSecond = p.perSecond()
+	r = VerifyReport{
+		Machine: thisMachine(), Receipts: e.size, Bytes: p.bytes, Verdict: run.verdict,
+		Seconds: round(run.took.Seconds()), PerSecond: round(float64(e.size) / run.took.Seconds()),
+		PeakKiB: run.peakKiB, PurePerSecond: p.perSecond(),
+	}
 	r.TimesPure = round(ratio(r.PurePerSecond, r.PerSecond))
 	if r.PeakKiB > 0 {
 		r.Aims = []Aim{atMost("peak memory of the verification", float64(r.PeakKiB), maxVerifyKiB, "KiB")}
 	}
 	return r, nil
+}
+
+// verifyBeside runs the verification between two runs of the pure cost.
+func verifyBeside(ctx context.Context, exe string, e evidence, p *pure) (run verifyRun, err error) {
+	o := witness.Options{Dir: e.dir + "-witness", Engine: bolt.OpenDir, StampEvery: time.Hour}
+	if err := newWitness(ctx, o, e.vkey); err != nil {
+		return run, err
+	}
+	err = withWitness(o, func(s *witness.Server, url string) error {
+		if err := e.show(ctx, s); err != nil {
+			return err
+		}
+		if err := p.run(); err != nil {
+			return err
+		}
+		run, err = verifyCommand(ctx, exe, e, s, url, filepath.Join(o.Dir, "tsa", "root.pem"))
+		return errors.Join(err, p.run())
+	})
+	return run, err
 }
 
 // show brings the chain's head to the witness and has it timestamped.
@@ -117,8 +121,8 @@ func verifyCommand(ctx context.Context, exe string, e evidence, s *witness.Serve
 		"--witness-key", cosigner.String(), "--chain-key", e.vkey, "--tsa-ca", root)
 	cmd.Env = environ(os.Environ())
 	var out bytes.Buffer
-	errs := &tail{}
-	cmd.Stdout, cmd.Stderr = &out, errs
+	said := &tail{}
+	cmd.Stdout, cmd.Stderr = &out, said
 	begin := time.Now()
 	if err := cmd.Start(); err != nil {
 		return v, err
@@ -127,18 +131,25 @@ func verifyCommand(ctx context.Context, exe string, e evidence, s *witness.Serve
 	go func() { ended <- cmd.Wait() }()
 	v.peakKiB, err = watchMemory(cmd.Process.Pid, ended)
 	v.took = time.Since(begin)
-	var report struct {
+	if v.verdict, err = e.passed(out.Bytes(), err); err != nil {
+		return v, fmt.Errorf("verify: %w; its last words: %s", err, said)
+	}
+	return v, nil
+}
+
+// passed reads the verdict. What was generated must pass, all of it.
+func (e evidence) passed(report []byte, exit error) (verdict string, err error) {
+	var r struct {
 		Verdict  string
 		Receipts uint64
 	}
-	if bad := json.Unmarshal(out.Bytes(), &report); bad != nil {
-		return v, fmt.Errorf("verify printed no report: %w; its last words: %s", errors.Join(err, bad), errs)
+	if err := json.Unmarshal(report, &r); err != nil {
+		return "", errors.Join(exit, err)
 	}
-	if report.Verdict != "PASS" || report.Receipts != e.size {
-		return v, fmt.Errorf("verify of %d generated receipts says %s of %d: %w", e.size, report.Verdict, report.Receipts, err)
+	if exit != nil || r.Verdict != "PASS" || r.Receipts != e.size {
+		return r.Verdict, errors.Join(exit, fmt.Errorf("of %d generated receipts it says %s of %d", e.size, r.Verdict, r.Receipts))
 	}
-	v.verdict = report.Verdict
-	return v, err
+	return r.Verdict, nil
 }
 
 // watchMemory looks at a process until it ends and returns its peak. What it

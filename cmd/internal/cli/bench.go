@@ -11,7 +11,7 @@ import (
 
 func (a *app) benchCommand() *cobra.Command {
 	return group("bench", "Measure this machine: ratios, each taken in one run",
-		a.benchCalls(), a.benchWitness(), a.benchVerify(), a.benchEcho())
+		a.benchCalls(), a.benchWitness(), a.benchVerify(), a.benchEcho(), a.benchRelay())
 }
 
 // printBench prints a report. A missed aim is shown and fails nothing.
@@ -101,5 +101,19 @@ func (a *app) benchEcho() *cobra.Command {
 	return &cobra.Command{
 		Use: "echo", Short: "Serve the echo tool of bench calls over stdio", Args: cobra.NoArgs, Hidden: true,
 		RunE: func(*cobra.Command, []string) error { return bench.Echo(a.In, a.Out) },
+	}
+}
+
+// benchRelay is what bench calls measures beside the router.
+func (a *app) benchRelay() *cobra.Command {
+	return &cobra.Command{
+		Use: "relay", Short: "Copy bytes to and from the echo server", Args: cobra.NoArgs, Hidden: true,
+		RunE: func(c *cobra.Command, _ []string) error {
+			exe, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			return bench.Relay(c.Context(), exe, a.In, a.Out)
+		},
 	}
 }
