@@ -69,6 +69,10 @@ func send(out chan<- []parsed, batch []parsed, stop <-chan struct{}) bool {
 // onAllCores runs work over the batch in equal parts.
 func onAllCores(batch []parsed, work func(*parsed)) {
 	parts := min(runtime.GOMAXPROCS(0), len(batch))
+	if len(batch) == 1 {
+		work(&batch[0])
+		return
+	}
 	var group sync.WaitGroup
 	for p := range parts {
 		part := batch[p*len(batch)/parts : (p+1)*len(batch)/parts]

@@ -25,9 +25,12 @@ func syncDir(dir string) error {
 }
 
 // replaceFile puts data under name: written aside, synced, renamed, folder
-// synced. A crash leaves the old bytes or all of the new ones.
+// synced. A crash leaves the old bytes or all of the new ones, and at most one
+// file aside, which the next write uses again. Two writers of one name do not
+// meet: the streamer holds the lock, an enrolment writes the same bytes.
 func replaceFile(name string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
+	aside := name + ".new"
+	f, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
@@ -36,10 +39,10 @@ func replaceFile(name string, data []byte) error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
+		err = os.Rename(aside, name)
 	}
 	if err != nil {
-		return fmt.Errorf("write %s: %w", name, errors.Join(err, os.Remove(f.Name())))
+		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return syncDir(filepath.Dir(name))
 }

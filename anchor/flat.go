@@ -40,8 +40,8 @@ func FlatLine(head []byte) ([]byte, error) {
 // spoils the others.
 func ParseFlat(b []byte) Flat {
 	var f Flat
-	for i, line := range bytes.Split(b, []byte("\n")) {
-		if len(line) == 0 || i == 0 && string(line) == flatHeader {
+	for line := range bytes.SplitSeq(b, []byte("\n")) {
+		if len(line) == 0 || string(line) == flatHeader {
 			continue
 		}
 		if note, ok := parseFlatLine(line); ok {
@@ -74,13 +74,14 @@ func parseFlatLine(line []byte) (tlog.Note, bool) {
 }
 
 // AppendFlat adds a signed head to an anchor file and syncs it. A torn line of
-// a former crash is ended first, so that it never fuses with the next.
+// a former crash is ended first, so that it never fuses with the next. Several
+// processes may append to one file.
 func AppendFlat(path string, head []byte) error {
 	line, err := FlatLine(head)
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("anchor file: %w", err)
 	}
@@ -108,7 +109,7 @@ func appendLine(f *os.File, line []byte) error {
 			b = append(b, '\n')
 		}
 	}
-	if _, err := f.WriteAt(append(append(b, line...), '\n'), info.Size()); err != nil {
+	if _, err := f.Write(append(append(b, line...), '\n')); err != nil {
 		return err
 	}
 	return f.Sync()

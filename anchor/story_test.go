@@ -1,11 +1,14 @@
 package anchor_test
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -253,4 +256,26 @@ func edit(t *testing.T, w *world, rnd *rand.Rand, l [][]byte) [][]byte {
 		}
 	}
 	return out
+}
+
+// The lines that FuzzLines starts from are made here, where keys are at hand.
+func TestFuzzSeed(t *testing.T) {
+	m := makeChain(t, "a.invalid", "k")
+	m.add(receipts.NewHeartbeat(common()))
+	m.rotate("k2")
+	m.add(receipts.NewHeartbeat(common()))
+	name := filepath.Join("testdata", "rotated.jsonl")
+	if os.Getenv("UPDATE_GOLDEN") != "" {
+		if err := os.WriteFile(name, joined(m.lines), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := &madeChain{t: t, origin: m.origin, lines: bytes.Split(bytes.TrimSuffix(b, []byte("\n")), []byte("\n"))}
+	if r := kept.verify(); reasons(r) != "UNPROTECTED" || r.Receipts != 4 {
+		t.Error(text(r))
+	}
 }

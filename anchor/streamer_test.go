@@ -415,6 +415,16 @@ func TestEnrollPins(t *testing.T) {
 	if err := try(anchor.Enrolment{URL: r.web.URL, Token: other.token()}); !errors.Is(err, api.ErrForbidden) {
 		t.Errorf("a token of another witness: %v", err)
 	}
+	token := newRig(t)
+	again := anchor.Enrolment{URL: token.web.URL, Token: token.token()}
+	for range 2 { // an answer that was lost is asked for again
+		if err := try(again); err != nil {
+			t.Errorf("enroll: %v", err)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(c.Dir(), "anchor")); err != nil {
+		t.Fatal(err)
+	}
 	if err := try(anchor.Enrolment{URL: r.web.URL}); err == nil {
 		t.Error("enrolled on first contact")
 	}

@@ -92,6 +92,34 @@ func TestHonestChain(t *testing.T) {
 	})
 }
 
+// A chain that is being written is verified as it was at one moment.
+func TestVerifyWhileWritten(t *testing.T) {
+	w := newWorld(t)
+	c := openChain(t, w.dir)
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				record(t, c, 1)
+			}
+		}
+	}()
+	for range 20 {
+		if r := verifyDir(t, w.dir, w.snapshot, w.trust()); r.Exit != 0 {
+			t.Fatal(text(r))
+		}
+	}
+	close(stop)
+	<-done
+	if n := sizeOf(t, w.dir); n == w.size {
+		t.Error("nothing was written meanwhile")
+	}
+}
+
 // Each pin that is missing leaves its axis UNPINNED and the exit 2; a wrong one
 // fails.
 func TestPins(t *testing.T) {
@@ -421,6 +449,12 @@ func TestFlatFile(t *testing.T) {
 	}
 	if r := verify(w.dir, torn); r.Exit != 0 || !strings.Contains(text(r), "torn") {
 		t.Error(text(r))
+	}
+	for _, lax := range []string{" ", "\t", "\r"} {
+		spaced := bytes.Replace(whole, []byte(" "), []byte(lax+" "), 1)
+		if f := anchor.ParseFlat(spaced); f.Torn != 1 || len(f.Notes) != 0 {
+			t.Errorf("a line with %q was read", lax)
+		}
 	}
 	rewritten := w.copyWith(t, func(l [][]byte) []byte {
 		return joined(resign(t, w.dir, l, 5, func(_ int, p []byte) []byte {
