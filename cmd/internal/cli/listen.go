@@ -42,7 +42,8 @@ func (a *app) listenAndServe(ctx context.Context, l listenOptions, h http.Handle
 	if err != nil {
 		return err
 	}
-	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
+	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 	if err := a.announce(ln, l.addrFile); err != nil {
 		return errors.Join(err, ln.Close())
 	}

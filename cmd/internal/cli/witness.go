@@ -66,9 +66,6 @@ func (a *app) witnessServe() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if headFile == "" {
-				a.say("warning: without --head-file a data folder restored from an old copy is not noticed")
-			}
 			a.say("time comes from the built-in authority: self-issued, no independent evidence; its root is %s",
 				filepath.Join(w.data, "tsa", "root.pem"))
 			return errors.Join(a.serveWitness(c.Context(), s, l), s.Close())
