@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -146,12 +147,12 @@ func TestProgressHasAnEnd(t *testing.T) {
 	spec := script("")
 	spec.CallTimeout = 100 * time.Millisecond
 	b := up(t, spec)
-	n := 0
+	var n atomic.Int64
 	began := time.Now()
-	_, err := b.Request(t.Context(), "tools/call", callParams("progress", `{"n":1000,"ms":20}`), backend.Observer{Progress: func(json.RawMessage) { n++ }})
+	_, err := b.Request(t.Context(), "tools/call", callParams("progress", `{"n":1000,"ms":20}`), backend.Observer{Progress: func(json.RawMessage) { n.Add(1) }})
 	callError(t, err, backend.ErrTimeout, true)
-	if d := time.Since(began); d < 900*time.Millisecond || d > 5*time.Second || n < 10 {
-		t.Errorf("it lasted %v with %d notices, want about a second", d, n)
+	if d := time.Since(began); d < 900*time.Millisecond || d > 5*time.Second || n.Load() < 10 {
+		t.Errorf("it lasted %v with %d notices, want about a second", d, n.Load())
 	}
 }
 

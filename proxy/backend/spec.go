@@ -129,6 +129,8 @@ type Status struct {
 
 // Observer hears of a call while it runs. Its functions come from the
 // backend's reading goroutine and must return at once; nil ones are skipped.
+// After a reply nothing more comes, but when Request returns an error one may
+// still be running.
 type Observer struct {
 	Progress func(params json.RawMessage) // token as the backend knows it
 	Log      func(params json.RawMessage)
