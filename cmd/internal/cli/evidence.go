@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -18,18 +19,33 @@ import (
 const heartbeat = 5 * time.Minute
 
 // evidence is the chain and its streamer while the router runs. The chain is
-// opened beside the first answers, so that its size delays none of them.
+// opened beside the first answers, so that its size delays none of them, and
+// opened again when it ends, since a successor may then go on.
 type evidence struct {
 	a      *app
 	dir    string
+	ctx    context.Context // of every streamer
 	cancel context.CancelFunc
 	opened chan struct{} // closed after the first attempt to open the chain
-	stream sync.WaitGroup
 
 	mu    sync.Mutex // held while opening
-	chain *chain.Chain
-	last  error     // of the last attempt
-	tried time.Time // when that was
+	open  *opened    // nil: none is open
+	last  error      // of the last attempt
+	tried time.Time  // when that was
+}
+
+// opened is one chain with the streamer that belongs to it.
+type opened struct {
+	*chain.Chain
+	stop   context.CancelFunc
+	stream sync.WaitGroup
+}
+
+// close ends the streamer, which sends the last head, and then the chain.
+func (o *opened) close() error {
+	o.stop()
+	o.stream.Wait()
+	return o.Chain.Close()
 }
 
 // attachEvidence puts a recorder into the router's options, unless evidence is
@@ -52,10 +68,10 @@ func (a *app) attachEvidence(ctx context.Context, o *proxy.Options, state *journ
 	a.say("evidence: receipts go to %s (TOOL_GUARDIAN_EVIDENCE=off turns that off)", dir)
 	routed, refuse := context.WithCancelCause(ctx)
 	streamed, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	e := &evidence{a: a, dir: dir, cancel: cancel, opened: make(chan struct{})}
+	e := &evidence{a: a, dir: dir, ctx: streamed, cancel: cancel, opened: make(chan struct{})}
 	o.Recorder, o.Heartbeat = e, heartbeat
 	o.NotBefore = func() *receipts.NotBefore { return anchor.NewestBefore(dir) }
-	go e.start(streamed, refuse)
+	go e.start(refuse)
 	return routed, e, nil
 }
 
@@ -75,66 +91,99 @@ func evidenceMode(o *proxy.Options) error {
 	return usagef("toolGuardian.evidence is %q in %s: use off, on or required", o.Evidence, o.Config.File)
 }
 
-// start opens the chain and streams its heads. A chain that a person must look
-// at first ends the router: it must not look configured while nothing is signed.
-func (e *evidence) start(ctx context.Context, refuse context.CancelCauseFunc) {
+// start opens the chain. One that a person must look at first ends the router:
+// it must not look configured while nothing is signed.
+func (e *evidence) start(refuse context.CancelCauseFunc) {
 	defer close(e.opened)
-	c, err := e.get(ctx)
-	if err != nil {
-		if isFatal(err) {
-			refuse(fmt.Errorf("the router does not start without its chain: %w", err))
-			return
-		}
+	_, err := e.get()
+	switch {
+	case err == nil:
+	case isFatal(err):
+		refuse(fmt.Errorf("the router does not start without its chain: %w", err))
+	default:
 		e.a.say("tool-guardian: no receipts for now: %v", err)
-		return
 	}
-	e.streamHeads(ctx, c)
 }
 
-func (e *evidence) streamHeads(ctx context.Context, c *chain.Chain) {
+// get returns the open chain; after a failure it tries again, at most once a second.
+func (e *evidence) get() (*opened, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	switch {
+	case e.open != nil:
+		return e.open, nil
+	case e.last != nil && e.a.Now().Sub(e.tried) < time.Second:
+		return nil, e.last
+	}
+	e.tried = e.a.Now()
+	c, err := chain.Open(e.ctx, e.a.chainOptions(e.dir))
+	if e.last = err; err != nil {
+		return nil, err
+	}
+	e.open = e.attach(c)
+	return e.open, nil
+}
+
+// attach starts the streamer of a chain.
+func (e *evidence) attach(c *chain.Chain) *opened {
+	ctx, stop := context.WithCancel(e.ctx)
+	o := &opened{Chain: c, stop: stop}
 	s, err := e.a.streamer(c, e.dir)
 	if err != nil {
 		e.a.say("tool-guardian: heads are not streamed: %v", err)
-		return
+		return o
 	}
-	e.stream.Go(func() {
+	o.stream.Go(func() {
 		if err := s.Run(ctx); err != nil {
 			e.a.say("tool-guardian: heads are no longer streamed: %v", err)
 		}
 	})
+	return o
 }
 
-// get returns the open chain; after a failure it tries again, at most once a second.
-func (e *evidence) get(ctx context.Context) (*chain.Chain, error) {
+// drop lets go of a chain that has ended.
+func (e *evidence) drop(o *opened) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	switch {
-	case e.chain != nil:
-		return e.chain, nil
-	case e.last != nil && e.a.Now().Sub(e.tried) < time.Second:
-		return nil, e.last
+	if e.open != o {
+		return
 	}
-	e.chain, e.last = chain.Open(context.WithoutCancel(ctx), e.a.chainOptions(e.dir))
-	e.tried = e.a.Now()
-	return e.chain, e.last
+	e.open = nil
+	if err := o.close(); err != nil {
+		e.a.say("tool-guardian: the chain ended: %v", err)
+	}
+}
+
+// with runs act on the chain, and once more on its successor where it has ended.
+func (e *evidence) with(act func(*chain.Chain) error) error {
+	for again := false; ; again = true {
+		o, err := e.get()
+		if err != nil {
+			return err
+		}
+		if err = act(o.Chain); !errors.Is(err, chain.ErrEnded) || again {
+			return err
+		}
+		e.drop(o)
+	}
 }
 
 // Append implements proxy.Recorder.
-func (e *evidence) Append(ctx context.Context, r receipts.Receipt) (receipts.Position, error) {
-	c, err := e.get(ctx)
-	if err != nil {
-		return receipts.Position{}, err
-	}
-	return c.Append(ctx, r)
+func (e *evidence) Append(ctx context.Context, r receipts.Receipt) (p receipts.Position, err error) {
+	err = e.with(func(c *chain.Chain) error {
+		p, err = c.Append(ctx, r)
+		return err
+	})
+	return p, err
 }
 
 // PersonSalt implements proxy.Recorder.
-func (e *evidence) PersonSalt(ctx context.Context, person []byte) ([32]byte, error) {
-	c, err := e.get(ctx)
-	if err != nil {
-		return [32]byte{}, err
-	}
-	return c.PersonSalt(ctx, person)
+func (e *evidence) PersonSalt(ctx context.Context, person []byte) (salt [32]byte, err error) {
+	err = e.with(func(c *chain.Chain) error {
+		salt, err = c.PersonSalt(ctx, person)
+		return err
+	})
+	return salt, err
 }
 
 // Close sends the last head, bounded by the streamer, and closes the chain.
@@ -143,10 +192,11 @@ func (e *evidence) Close() error {
 		return nil
 	}
 	<-e.opened
-	e.cancel()
-	e.stream.Wait()
-	if e.chain == nil {
+	defer e.cancel()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.open == nil {
 		return nil
 	}
-	return e.chain.Close()
+	return e.open.close()
 }

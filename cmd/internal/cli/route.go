@@ -44,6 +44,7 @@ func (a *app) route(ctx context.Context, f routeOptions) error {
 		Config: cfg, Supervisor: sup, Verdicts: journal.Verdicts{State: state, Logger: a.logger()},
 		Version: Version, Now: a.Now, Logger: a.logger(), Policy: a.loadPolicy(home, cfg),
 	}
+	o.Hints, _ = journal.Get[map[string]string](state, hintsMember)
 	if err := o.ReadSettings(cfg.Setting); err != nil {
 		return usagef("%v", err)
 	}
@@ -51,7 +52,7 @@ func (a *app) route(ctx context.Context, f routeOptions) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(a.serve(routed, o), evidence.Close())
+	err = errors.Join(a.serve(routed, o, state), evidence.Close())
 	if refused := context.Cause(routed); refused != nil && ctx.Err() == nil {
 		return refused
 	}
@@ -74,7 +75,7 @@ func without(err, cause error) error {
 	return err
 }
 
-func (a *app) serve(ctx context.Context, o proxy.Options) error {
+func (a *app) serve(ctx context.Context, o proxy.Options, state *journal.State) error {
 	r, err := proxy.New(o)
 	if err != nil {
 		return err
@@ -90,7 +91,13 @@ func (a *app) serve(ctx context.Context, o proxy.Options) error {
 	if err != nil {
 		return err
 	}
-	return r.Serve(ctx, f, a.In, a.Out)
+	err = r.Serve(ctx, f, a.In, a.Out)
+	if hints := r.Hints(); len(hints) > 0 {
+		if kept := journal.Update(state, hintsMember, func(map[string]string) map[string]string { return hints }); kept != nil {
+			a.say("tool-guardian: what the servers said of themselves is not remembered: %v", kept)
+		}
+	}
+	return err
 }
 
 func (a *app) loadConfig(f routeOptions, home string) (*config.Config, error) {
@@ -182,6 +189,7 @@ func principal() string {
 const (
 	configMember = "config_digest"
 	policyMember = "policy_digest"
+	hintsMember  = "hints" // what each server said of itself
 )
 
 // previous reads the digests of the last run and puts this run's in their place.
