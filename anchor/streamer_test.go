@@ -54,19 +54,11 @@ func TestEnrolledWhileStreaming(t *testing.T) {
 	until(t, "the chain is witnessed", witnessed(t, dir, sizeOf(t, dir)))
 	states := func() string {
 		var words []string
-		b, err := r.client.CheckpointLatest(context.Background())
+		st, err := r.server.Status(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
-		cp, _, err := tlog.ParseSignedCheckpoint(b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range cp.Size {
-			entry, err := r.client.Entry(context.Background(), i, cp.Size)
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, entry := range entriesOf(t, r, st.Size) {
 			leaf, err := api.ParseLeaf(entry)
 			if err != nil {
 				t.Fatal(err)
@@ -86,6 +78,70 @@ func TestEnrolledWhileStreaming(t *testing.T) {
 	if got := states(); got != "open closed" {
 		t.Errorf("events %q", got)
 	}
+}
+
+// The answer to an event was lost, or another process posted one: the next
+// event is placed after it all the same.
+func TestEventAfterLostAnswer(t *testing.T) {
+	r := newRig(t)
+	dir := filepath.Join(t.TempDir(), "evidence")
+	c := openChain(t, dir)
+	enroll(t, c, r)
+	var cut atomic.Bool
+	lost := roundTrip(func(req *http.Request) (*http.Response, error) {
+		resp, err := http.DefaultTransport.RoundTrip(req)
+		if err == nil && req.URL.Path == "/event" && cut.CompareAndSwap(false, true) {
+			return nil, errors.Join(errors.New("cut off"), resp.Body.Close())
+		}
+		return resp, err
+	})
+	states := func() (open, closed int) {
+		s, err := r.server.Status(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entriesOf(t, r, s.Size) {
+			if leaf, err := api.ParseLeaf(entry); err == nil && leaf.Type == api.LeafEvent {
+				e, _, err := api.ParseEvent(leaf.Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e.State == api.StateOpen {
+					open++
+				} else {
+					closed++
+				}
+			}
+		}
+		return open, closed
+	}
+	for range 2 { // the second streamer knows of no event, and the head is the same
+		stop := stream(t, c, func(o *anchor.Options) {
+			o.Heartbeat, o.HTTP = time.Minute, &http.Client{Transport: lost}
+		})
+		until(t, "one more open event", func() bool { open, closed := states(); return open == closed+1 })
+		stop()
+	}
+	if open, closed := states(); open != 2 || closed != 2 {
+		t.Errorf("%d open, %d closed", open, closed)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func entriesOf(t *testing.T, r *rig, size uint64) [][]byte {
+	t.Helper()
+	var all [][]byte
+	for i := range size {
+		entry, err := r.client.Entry(context.Background(), i, size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, entry)
+	}
+	return all
 }
 
 // The last receipts before a stop are witnessed by the stop.

@@ -414,8 +414,12 @@ func (v *verdict) roots(j *lineJudge, good []witnessedHead) {
 			return
 		}
 	}
-	if len(equal) > 0 {
-		v.checked(AxisChain, "the root at %d sizes, the last %d, equals the witnessed one", len(equal), matched)
+	switch len(equal) {
+	case 0:
+	case 1:
+		v.checked(AxisChain, "the root at size %d equals the witnessed one", matched)
+	default:
+		v.checked(AxisChain, "the roots at %d sizes, the last %d, equal the witnessed ones", len(equal), matched)
 	}
 }
 

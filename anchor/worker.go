@@ -168,17 +168,63 @@ func (w *worker) report(ctx context.Context, s api.EventState, size uint64) erro
 		}
 		w.index = p.Index
 	}
+	err := w.post(ctx, s, size)
+	if errors.Is(err, api.ErrUnprocessable) {
+		// A leaf of ours is newer than we know: the answer to an earlier event
+		// was lost, or another process posted one.
+		if w.index, err = w.newestLeaf(ctx); err == nil {
+			err = w.post(ctx, s, size)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("report %s: %w", s, err)
+	}
+	w.reported = true
+	return nil
+}
+
+func (w *worker) post(ctx context.Context, s api.EventState, size uint64) error {
 	e := api.Event{Origin: w.w.Origin, Log: w.w.Log.Name, Size: size, State: s, Heartbeat: uint64(w.o.Heartbeat / time.Second), After: w.index}
 	note, err := w.o.Chain.SignNote(e.Text())
 	if err != nil {
 		return err
 	}
 	index, err := w.client.Event(ctx, note)
+	w.index = max(w.index, index)
+	return err
+}
+
+// newestLeaf looks for this chain's newest leaf in the end of the log. The
+// index only orders our own notes, so nothing is believed for it.
+func (w *worker) newestLeaf(ctx context.Context) (uint64, error) {
+	const most = 1024
+	note, err := w.client.CheckpointLatest(ctx)
 	if err != nil {
-		return fmt.Errorf("report %s: %w", s, err)
+		return 0, err
 	}
-	w.reported, w.index = true, max(w.index, index)
-	return nil
+	cp, _, err := tlog.ParseSignedCheckpoint(note)
+	if err != nil {
+		return 0, err
+	}
+	for end := cp.Size; end > 0 && cp.Size-end < most; {
+		first := (end - 1) / tlog.TileWidth * tlog.TileWidth
+		id := tlog.TileID{Level: tlog.EntriesLevel, Index: first / tlog.TileWidth}
+		b, err := w.client.Tile(ctx, id, int(end-first))
+		if err != nil {
+			return 0, err
+		}
+		entries, err := tlog.SplitBundle(b)
+		if err != nil {
+			return 0, err
+		}
+		for i := len(entries) - 1; i >= 0; i-- {
+			if leaf, err := api.ParseLeaf(entries[i]); err == nil && leaf.Origin == w.w.Origin {
+				return first + uint64(i), nil
+			}
+		}
+		end = first
+	}
+	return 0, fmt.Errorf("none of the last %d leaves is of this chain", most)
 }
 
 // alarm keeps what speaks against the witness, once for each state of ours
