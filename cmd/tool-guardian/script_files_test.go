@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -83,6 +84,30 @@ func number(ts *testscript.TestScript, s string) int {
 	n, err := strconv.Atoi(s)
 	ts.Check(err)
 	return n
+}
+
+// hold FILE takes a lock as another process would; release FILE lets it go.
+func hold(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: hold FILE")
+	}
+	l := flock.New(ts.MkAbs(args[0]))
+	if !poll(func() bool {
+		held, err := l.TryLock()
+		ts.Check(err)
+		return held
+	}) {
+		ts.Fatalf("%s stays locked", args[0])
+	}
+	worldOf(ts).held[args[0]] = l
+	ts.Defer(func() { l.Close() })
+}
+
+func release(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: release FILE")
+	}
+	ts.Check(worldOf(ts).held[args[0]].Unlock())
 }
 
 // tree FROM TO copies a folder with its modes, to a place that is new.

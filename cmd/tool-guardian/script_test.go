@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"toolguardian/cmd/internal/cli"
@@ -38,6 +39,8 @@ func TestScripts(t *testing.T) {
 			"until":    until,
 			"capture":  capture,
 			"code":     code,
+			"hold":     hold,
+			"release":  release,
 			"relay":    relay,
 			"get":      get,
 			"witness":  startWitness,
@@ -55,13 +58,16 @@ func TestScripts(t *testing.T) {
 }
 
 // world is what one script has running.
-type world struct{ clients map[string]*client }
+type world struct {
+	clients map[string]*client
+	held    map[string]*flock.Flock
+}
 
 type worldKey struct{}
 
 // setup gives each script a home of its own below its work folder.
 func setup(e *testscript.Env) error {
-	w := &world{clients: map[string]*client{}}
+	w := &world{clients: map[string]*client{}, held: map[string]*flock.Flock{}}
 	e.Values[worldKey{}] = w
 	e.Defer(func() {
 		for _, c := range w.clients {
