@@ -196,7 +196,7 @@ func (v *verdict) provedReceipt(c Container, head tlog.Checkpoint, k provedKeys)
 // auditor has.
 func (v *verdict) provedHead(s Source, c Container, head tlog.Checkpoint, k provedKeys) {
 	ring := k.ring
-	h := v.evidence(&c.Evidence, head.Origin, &ring, &head)
+	h := v.evidence(&c.Evidence, head.Origin, &ring, &head, true)
 	v.namedBlobs(c)
 	_, note, _ := tlog.ParseSignedCheckpoint(c.Head.Checkpoint)
 	if h != nil && v.head(note, head, ring, "head") {
@@ -270,7 +270,7 @@ func (v *verdict) containerLog(s *Snapshot, h *headLeaf) {
 		v.find(Finding{Reason: Spliced, Axis: AxisWitness, Have: h.log.Origin, Want: now.Origin, Detail: "the proof is of another log"})
 		return
 	}
-	if v.checkpoint(note, now) {
+	if v.checkpoint(note, now, true) {
 		v.consistent(h.log, now, s.Links)
 	}
 }

@@ -214,7 +214,9 @@ func loadState(folder string) (state, error) {
 // Where the chain's first line cannot be read, every chain's heads count.
 func KeptSize(dir string) (uint64, error) {
 	origin, err := OriginOf(dir)
-	if err != nil && !errors.Is(err, chain.ErrNoChain) && !errors.Is(err, receipts.ErrMalformed) && !errors.Is(err, chain.ErrNotFound) {
+	unreadable := errors.Is(err, chain.ErrNoChain) || errors.Is(err, chain.ErrNotFound) ||
+		errors.Is(err, fs.ErrNotExist) || errors.Is(err, receipts.ErrMalformed)
+	if err != nil && !unreadable {
 		return 0, err
 	}
 	witnesses, err := Witnesses(dir, origin)

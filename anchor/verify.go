@@ -95,6 +95,8 @@ func (v *verdict) claimedOrigin(s Source, heads []witnessedHead) string {
 		return v.trust.Origin
 	case s.Witness != nil:
 		return s.Witness.Origin
+	case len(v.trust.ChainKeys) > 0:
+		return v.trust.ChainKeys[0].Name
 	case len(heads) > 0:
 		return heads[0].checkpoint.Origin
 	}
@@ -189,7 +191,9 @@ func (v *verdict) chainAgainst(s Source, j *lineJudge, heads []witnessedHead, ri
 	default:
 		good = v.keptHeads(s, heads, ring)
 	}
-	v.pins(ring)
+	if len(ring.keys) > 0 || j.next > 0 {
+		v.pins(ring)
+	}
 	v.lengths(s, j, good)
 	v.roots(j, good)
 }
@@ -293,7 +297,7 @@ func (v *verdict) snapshot(s *Snapshot, heads []witnessedHead, ring *keyring) []
 		return v.unlogged(s, heads, *ring)
 	}
 	var good []witnessedHead
-	newest := v.evidence(s.Newest, ring.origin, ring, nil)
+	newest := v.evidence(s.Newest, ring.origin, ring, nil, true)
 	if newest != nil {
 		good = append(good, witnessedHead{checkpoint: newest.head, note: newest.note, source: "newest head the witness showed"})
 	}
@@ -317,7 +321,7 @@ func (v *verdict) snapshot(s *Snapshot, heads []witnessedHead, ring *keyring) []
 
 // stampedHead judges the head below a timestamped checkpoint.
 func (v *verdict) stampedHead(s *Snapshot, newest *headLeaf, ring keyring) *headLeaf {
-	stamped := v.evidence(s.Stamped, ring.origin, &ring, nil)
+	stamped := v.evidence(s.Stamped, ring.origin, &ring, nil, false)
 	if stamped == nil || newest == nil {
 		return nil
 	}

@@ -5,6 +5,8 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,6 +65,10 @@ func TestHonestChain(t *testing.T) {
 		if err := json.Unmarshal(b, &got); err != nil {
 			t.Fatal(err)
 		}
+		names := slices.Sorted(maps.Keys(got))
+		if want := "against axes counts exit format notAfter notProved origin reasons receipts tail target verdict witnessed"; strings.Join(names, " ") != want {
+			t.Errorf("members %s", names)
+		}
 		if got["verdict"] != "PASS" || got["exit"] != 0.0 || got["format"] != anchor.ReportFormat || len(got["axes"].([]any)) != 8 {
 			t.Errorf("%s", b)
 		}
@@ -120,6 +126,40 @@ func TestVerifyWhileWritten(t *testing.T) {
 	}
 }
 
+// Segments are one chain; without one of them its receipts are missing.
+func TestSegments(t *testing.T) {
+	r := newRig(t)
+	dir := filepath.Join(t.TempDir(), "evidence")
+	c, err := chain.Open(t.Context(), chain.Options{Dir: dir, Version: "test", SegmentSize: 4096})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	enroll(t, c, r)
+	record(t, c, 10)
+	stop := stream(t, c)
+	until(t, "witnessed", witnessed(t, dir, 21))
+	stop()
+	tr := r.trust(c.HeadKey())
+	tr.TSARoots = nil
+	snap := r.snapshot(c.Origin(), 0)
+	if rep := verifyDir(t, dir, snap, tr); rep.Exit != 0 || rep.Receipts != 21 {
+		t.Fatal(text(rep))
+	}
+	segments, err := filepath.Glob(filepath.Join(dir, "chain", "*.jsonl"))
+	if err != nil || len(segments) < 4 {
+		t.Fatal(segments, err)
+	}
+	gone := filepath.Base(segments[2])
+	if err := os.Remove(segments[2]); err != nil {
+		t.Fatal(err)
+	}
+	rep := verifyDir(t, dir, snap, tr)
+	if rep.Exit != 1 || reasons(rep) != "GAP" || fmt.Sprintf("%020d.jsonl", *rep.Reasons[0].Index) != gone {
+		t.Error(text(rep))
+	}
+}
+
 // Each pin that is missing leaves its axis UNPINNED and the exit 2; a wrong one
 // fails.
 func TestPins(t *testing.T) {
@@ -147,6 +187,10 @@ func TestPins(t *testing.T) {
 			tr.Policy = policy(t, "log "+tr.WitnessKeys[0].String()+"\nquorum none\n")
 			tr.WitnessKeys = tr.WitnessKeys[1:]
 		}, 0, ""},
+		{"policy whose quorum is not met", func(tr *anchor.Trust) {
+			k := cosignerKey(t, "w.example/cosigner")
+			tr.Policy = policy(t, "log "+tr.WitnessKeys[0].String()+"\nwitness w "+k.String()+"\nquorum w\n")
+		}, 1, "ABSENT"},
 		{"policy of another log", func(tr *anchor.Trust) { tr.Policy = policy(t, "log "+otherLog.String()+"\nquorum none\n") }, 1, "ABSENT"},
 		{"chain policy", func(tr *anchor.Trust) {
 			tr.ChainPolicy = policy(t, "log "+w.key.String()+"\nwitness w "+tr.WitnessKeys[1].String()+"\nquorum w\n")
