@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"reflect"
 	"strings"
 	"testing"
@@ -119,6 +120,21 @@ func checkReport[R bench.Report](t *testing.T, dir string, r R, aims []bench.Aim
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
+}
+
+func TestCommandPrintsJSON(t *testing.T) {
+	cmd := exec.Command(self(t), "bench", "witness", "--json", "--dir", t.TempDir(), "--turns", "1", "--heads", "1")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := json.NewDecoder(bytes.NewReader(out))
+	d.DisallowUnknownFields()
+	var r bench.WitnessReport
+	if err := d.Decode(&r); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	checkFigure(t, "many", r.Many, r.Writers)
 }
 
 func TestSenselessOptionsAreRefused(t *testing.T) {

@@ -90,6 +90,7 @@ type callBench struct {
 	o     CallsOptions
 	sides []*side // direct, relay, off, on
 	flush *flusher
+	turn  int // turns so far
 }
 
 func (b *callBench) start(ctx context.Context, dir string) (err error) {
@@ -126,7 +127,6 @@ func (b *callBench) close() error {
 func (b *callBench) cases(ctx context.Context) (cases []CallCase, err error) {
 	for _, payload := range callPayloads {
 		for _, callers := range callCallers {
-			b.o.Progress.step("calls", len(cases), len(callPayloads)*len(callCallers))
 			samples, err := b.turns(ctx, payload, callers)
 			if err != nil {
 				return nil, err
@@ -143,6 +143,8 @@ func (b *callBench) turns(ctx context.Context, payload, callers int) ([]sample, 
 	text := bytes.Repeat([]byte("0123456789abcdef"), (payload+15)/16)[:payload]
 	samples := make([]sample, len(b.sides))
 	for turn := range b.o.Turns + 1 {
+		b.o.Progress.step("calls", b.turn, (b.o.Turns+1)*len(callPayloads)*len(callCallers))
+		b.turn++
 		for i, s := range b.sides {
 			got, err := s.turn(text, callers, time.Now().Add(b.o.Turn))
 			if err != nil {
