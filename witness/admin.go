@@ -28,6 +28,8 @@ type Operator interface {
 	Agents(ctx context.Context) ([]Agent, error)
 	Status(ctx context.Context) (Status, error)
 	Fsck(ctx context.Context) (FsckReport, error)
+	// ConfirmClock tells that the clock, which was in doubt, is right now.
+	ConfirmClock() error
 	Close() error
 }
 
@@ -138,6 +140,7 @@ func (s *Server) adminHandler() http.Handler {
 		index, err := s.AddAgent(r.Context(), strings.TrimSpace(string(body)))
 		s.adminReply(w, r, strconv.FormatUint(index, 10), err)
 	})
+	mux.HandleFunc("POST /clock", func(w http.ResponseWriter, r *http.Request) { s.adminReply(w, r, "", s.ConfirmClock()) })
 	mux.HandleFunc("GET /agents", adminJSON(s, s.Agents))
 	mux.HandleFunc("GET /status", adminJSON(s, s.Status))
 	mux.HandleFunc("GET /fsck", adminJSON(s, s.Fsck))
@@ -241,6 +244,11 @@ func (c *remoteOperator) Status(ctx context.Context) (Status, error) {
 
 func (c *remoteOperator) Fsck(ctx context.Context) (FsckReport, error) {
 	return getAdmin[FsckReport](ctx, c, "/fsck")
+}
+
+func (c *remoteOperator) ConfirmClock() error {
+	_, err := c.do(context.Background(), http.MethodPost, "/clock", "")
+	return err
 }
 
 func (c *remoteOperator) Close() error {

@@ -71,6 +71,7 @@ func TestEnrolRefusals(t *testing.T) {
 	var mu sync.Mutex
 	r := newRig(t, func(o *witness.Options) {
 		o.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
+		o.Mono = func() time.Duration { return o.Now().Sub(time.Unix(1_900_000_000, 0)) }
 	})
 	other := newRig(t)
 	expired := r.token()

@@ -47,8 +47,9 @@ type Options struct {
 	// five seconds' worth. Zero: 20; below zero: no bound.
 	RatePerSecond float64
 
-	Now    func() time.Time // nil: time.Now
-	Logger *slog.Logger     // nil: discards
+	Now    func() time.Time     // nil: time.Now
+	Mono   func() time.Duration // a clock that nobody sets, against which Now is held; nil: the runtime's
+	Logger *slog.Logger         // nil: discards
 }
 
 const (
@@ -86,6 +87,10 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Mono == nil {
+		began := time.Now()
+		o.Mono = func() time.Duration { return time.Since(began) }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

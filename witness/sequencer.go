@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
-	"time"
 
 	"toolguardian/chain/tlog"
 	"toolguardian/witness/api"
@@ -41,7 +40,7 @@ type sequencer struct {
 	store  store.Store
 	origin string
 	log    *tlog.Signer
-	now    func() time.Time
+	clock  *clockGuard
 	logger *slog.Logger
 
 	queue   chan *pending
@@ -181,9 +180,12 @@ func (q *sequencer) build(r store.Reader, work []*pending) (*batch, error) {
 	if err := q.follow(state, r); err != nil {
 		return nil, err
 	}
-	b := &batch{view: r, cache: q.cache, base: state, origin: q.origin, now: q.now(), records: map[string]*originRecord{}}
+	now, doubt := q.clock.now()
+	b := &batch{view: r, cache: q.cache, base: state, origin: q.origin, now: now, records: map[string]*originRecord{}}
 	for _, p := range work {
-		p.refusal = p.apply(b)
+		if p.refusal = doubt; doubt == nil {
+			p.refusal = p.apply(b)
+		}
 	}
 	return b, nil
 }

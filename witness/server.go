@@ -71,7 +71,7 @@ func assemble(o Options, origin string, k keys, st store.Store) *Server {
 		newest:   make(chan store.State, 1),
 	}
 	s.seq = &sequencer{
-		store: st, origin: origin, log: k.log, now: o.Now, logger: o.Logger,
+		store: st, origin: origin, log: k.log, clock: newClockGuard(o.Now, o.Mono), logger: o.Logger,
 		cache: newRecordCache(), queue: make(chan *pending, queueLength), stopped: make(chan struct{}), onCommit: s.landed,
 	}
 	s.seq.healthy.Store(true)
@@ -94,6 +94,9 @@ func (s *Server) load() error {
 		}
 		s.seq.active.Store(active)
 		s.signalActivity(active)
+		if err := s.judgeClock(r); err != nil {
+			return err
+		}
 		s.newest <- state // a crash may have come between commit and head file
 		return s.checkHeadFile(state, r)
 	})
@@ -189,5 +192,6 @@ func (s *Server) Ready() error {
 	if !s.seq.healthy.Load() {
 		return fmt.Errorf("%w: the last batch was not written; see the log", api.ErrUnavailable)
 	}
-	return nil
+	_, err := s.seq.clock.now()
+	return err
 }
