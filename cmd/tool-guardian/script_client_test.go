@@ -1,8 +1,11 @@
+//go:build unix
+
 package main
 
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -195,6 +198,17 @@ func protocolOnly(ts *testscript.TestScript, neg bool, args []string) {
 				ts.Fatalf("%s holds a line that is no message: %s", name, line)
 			}
 		}
+	}
+}
+
+// ended FILE waits until the process whose pid is in the file is gone.
+func ended(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: ended FILE")
+	}
+	pid := number(ts, strings.TrimSpace(ts.ReadFile(args[0])))
+	if !poll(func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }) {
+		ts.Fatalf("process %d still runs", pid)
 	}
 }
 

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -29,16 +31,24 @@ func TestMain(m *testing.M) {
 }
 
 func TestScripts(t *testing.T) {
+	hostile := filepath.Join(t.TempDir(), "hostile")
+	if out, err := exec.Command("go", "build", "-o", hostile, "toolguardian/testdata/hostile").CombinedOutput(); err != nil {
+		t.Fatalf("build the hostile server: %v\n%s", err, out)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
-		Setup:               setup,
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("PATH", e.Getenv("PATH")+string(os.PathListSeparator)+filepath.Dir(hostile))
+			return setup(e)
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"await":    await,
 			"until":    until,
 			"capture":  capture,
 			"code":     code,
+			"ended":    ended,
 			"hold":     hold,
 			"release":  release,
 			"relay":    relay,
