@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -438,7 +439,7 @@ func TestWitnessRolledBack(t *testing.T) {
 	stream(t, c)
 	until(t, "the alarm is kept", func() bool {
 		s, err := anchor.ReadStatus(dir, time.Now())
-		return err == nil && len(s.Witnesses[0].Alarms) > 0 && strings.HasPrefix(s.Witnesses[0].Alarms[0], "alarm-rollback-")
+		return err == nil && slices.ContainsFunc(s.Witnesses[0].Alarms, func(a string) bool { return strings.HasPrefix(a, "alarm-rollback-") })
 	})
 }
 
