@@ -35,6 +35,7 @@ type rig struct {
 	web    *httptest.Server
 	client *api.Client
 	roots  *x509.CertPool
+	ca     []byte // the root in roots, PEM
 	stop   func() error
 }
 
@@ -46,7 +47,7 @@ func newRig(t testing.TB) *rig {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authority.RootPEM())
-	r := &rig{t: t, roots: roots, o: witness.Options{
+	r := &rig{t: t, roots: roots, ca: authority.RootPEM(), o: witness.Options{
 		Dir: filepath.Join(t.TempDir(), "witness"), Engine: bolt.OpenDir, RatePerSecond: -1, StampEvery: 50 * time.Millisecond,
 		Authorities: []witness.Authority{{Name: "test", Timestamper: authority, Verify: tsa.VerifyOptions{Roots: roots}}},
 	}}
