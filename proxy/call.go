@@ -47,7 +47,7 @@ func (r *Router) call(ctx context.Context, s *session, c front.Call) (json.RawMe
 	if t.decision = r.o.Policy.Decide(t.asked(nil)); t.decision.Effect == policy.Deny {
 		return r.deny(ctx, t)
 	}
-	if t.sent, err = in.For(t.tool); err != nil {
+	if t.sent, err = r.arguments(in, t.tool); err != nil {
 		return r.refuse(ctx, t, receipts.RefusedSchema, explain(err))
 	}
 	if t.decision = r.o.Policy.Decide(t.asked(t.sent)); t.decision.Effect != policy.Allow {
@@ -57,6 +57,15 @@ func (r *Router) call(ctx context.Context, s *session, c front.Call) (json.RawMe
 		return r.say(unrecorded(t, err))
 	}
 	return r.forward(ctx, t)
+}
+
+// arguments are what goes into params.arguments.
+func (r *Router) arguments(in args.Call, t catalogue.Tool) (json.RawMessage, error) {
+	object, err := in.For(t)
+	if err != nil || r.checks == nil {
+		return object, err
+	}
+	return r.checks.Check(t, object)
 }
 
 // resolve finds the tool, and waits for its server while that starts: the

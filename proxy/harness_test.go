@@ -275,7 +275,7 @@ func newMemory(j *journal, tools ...string) *memory {
 
 // memories are options for backends in this process, by name.
 func memories(backends map[string]*memory) Options {
-	o := Options{Version: "test", Config: &config.Config{}}
+	o := Options{Version: "test", Config: &config.Config{}, CheckLimit: time.Minute}
 	names := make([]string, 0, len(backends))
 	for name := range backends {
 		names = append(names, name)
@@ -441,4 +441,16 @@ func hexOf(h [32]byte) string { return fmt.Sprintf("%x", h) }
 func noTool() backend.Reply {
 	raw := json.RawMessage(`{"code":-32602,"message":"no such tool","data":{"a":1.0}}`)
 	return backend.Reply{Err: wire.ParseError(raw)}
+}
+
+// settings is a lookup in NAME=value pairs.
+func settings(pairs ...string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		for _, p := range pairs {
+			if v, ok := strings.CutPrefix(p, name+"="); ok {
+				return v, true
+			}
+		}
+		return "", false
+	}
 }

@@ -61,6 +61,9 @@ type Options struct {
 
 	Policy *policy.Policy // nil: everything is allowed
 
+	Unchecked  bool          // pass arguments on that do not fit their schema
+	CheckLimit time.Duration // that a call waits for its schema; 0: 50 ms
+
 	Wait         time.Duration // of discovery for a server that starts; 0: 10 s
 	StartTimeout time.Duration // 0: 90 s
 	CallTimeout  time.Duration // 0: 120 s

@@ -42,7 +42,7 @@ func processes(t *testing.T, scripts map[string]string, set func(*Options)) (*Ro
 	rec := newRecorder(t, &journal{})
 	sup := backend.NewSupervisor("", nil)
 	t.Cleanup(func() { sup.Close() })
-	o := Options{Config: cfg, Supervisor: sup, Recorder: rec, Evidence: EvidenceRequired, Version: "test"}
+	o := Options{Config: cfg, Supervisor: sup, Recorder: rec, Evidence: EvidenceRequired, Version: "test", CheckLimit: time.Minute}
 	if set != nil {
 		set(&o)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/gowebpki/jcs"
 
 	"toolguardian/policy"
+	"toolguardian/proxy/args"
 	"toolguardian/proxy/backend"
 	"toolguardian/proxy/catalogue"
 	"toolguardian/proxy/front"
@@ -24,6 +25,7 @@ import (
 type Router struct {
 	o        Options
 	servers  []*server       // in the order of the configuration, none disabled
+	checks   *args.Checker   // nil: arguments are not checked
 	tools    json.RawMessage // the answer to tools/list, the same for a whole run
 	evidence *evidence       // nil: off
 	news     atomic.Uint64   // how often a backend said that something changed
@@ -43,6 +45,9 @@ func New(o Options) (*Router, error) {
 		return nil, err
 	}
 	r := &Router{o: o, evidence: newEvidence(o, digest)}
+	if !o.Unchecked {
+		r.checks = args.NewChecker(o.CheckLimit)
+	}
 	var named []string
 	for _, s := range o.Config.Servers {
 		if s.Disabled {

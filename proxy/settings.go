@@ -24,6 +24,7 @@ func (o *Options) ReadSettings(lookup func(name string) (string, bool)) error {
 		{"TOOL_GUARDIAN_RAW_RESULTS", is(&o.RawResults, "1")},
 		{"TOOL_GUARDIAN_DESCRIBE_DETAIL", is(&o.DescribeFull, "full")},
 		{"TOOL_GUARDIAN_EVIDENCE", mode(&o.Evidence)},
+		{"TG_VALIDATE_ARGS", is(&o.Unchecked, "0")},
 	} {
 		if v, ok := lookup(s.name); ok && v != "" {
 			if err := s.take(v); err != nil {

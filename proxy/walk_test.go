@@ -59,8 +59,9 @@ func TestCommitmentsAreOfTheBytes(t *testing.T) {
 	const raw = `{ "content" : [ {"type":"text","text":"x\u0041","n":1.0} ], "odd":9007199254740993, "odd2":1e400 }`
 	for _, tt := range []struct{ name, arguments, sent, received string }{
 		{"as it stands", `{"server":"s","tool":"echo","args":{ "text" : "é\ud800" }}`, `{ "text" : "é\ud800" }`, ""},
-		{"as text", `{"server":"s","tool":"echo","args":"{\"text\":1}"}`, `{"text":1}`, `"{\"text\":1}"`},
-		{"flat", `{"server":"s","tool":"echo","text":1.0}`, `{"text":1.0}`, `{"server":"s","tool":"echo","text":1.0}`},
+		{"as text", `{"server":"s","tool":"echo","args":"{\"n\":1}"}`, `{"n":1}`, `"{\"n\":1}"`},
+		{"a number for a text", `{"server":"s","tool":"echo","args":{ "text" : 1.0 }}`, `{ "text" : "1.0" }`, `{ "text" : 1.0 }`},
+		{"flat", `{"server":"s","tool":"echo","text": "1.0"}`, `{"text": "1.0"}`, `{"server":"s","tool":"echo","text": "1.0"}`},
 		{"none", `{"server":"s","tool":"echo"}`, `{}`, `{"server":"s","tool":"echo"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -6,5 +6,10 @@
 // router's own keys is gathered in order, and nothing is encoded anew. A text
 // that is no JSON object is an error, never {}.
 //
-// It does not check arguments against a schema. It keeps nothing.
+// A Checker holds arguments against the schema of their tool, with bounded
+// work: no document but the schema itself is read, neither from the network
+// nor from a file, and what does not compile or would cost too much is not
+// checked, never refused. A coercion replaces the bytes of one value.
+//
+// It keeps compiled schemas in memory and nothing else.
 package args
