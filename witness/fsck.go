@@ -230,6 +230,8 @@ func (f *fsck) body(i uint64, l api.Leaf, rec *originRecord) error {
 			return err
 		}
 		rec.Event = &eventRecord{Index: i, State: e.State, Heartbeat: e.Heartbeat}
+	case api.LeafShard:
+		return f.shardLeaf(i, l)
 	case api.LeafTime:
 		t, err := api.ParseTimeBody(l.Body)
 		if err != nil {
@@ -238,6 +240,15 @@ func (f *fsck) body(i uint64, l api.Leaf, rec *originRecord) error {
 		rec.Stamp = &stampPlace{Size: t.Size}
 	}
 	return nil
+}
+
+// shardLeaf: a shard begins with what is known of the one before it, once.
+func (f *fsck) shardLeaf(i uint64, l api.Leaf) error {
+	if i != 0 || l.Origin != f.origin {
+		return errors.New("a shard leaf other than the log's own first one")
+	}
+	_, err := api.ParseShardBody(l.Body)
+	return err
 }
 
 func rebuildKey(i uint64, l api.Leaf, rec *originRecord) error {

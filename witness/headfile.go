@@ -38,6 +38,10 @@ func (s *Server) checkHeadFile(state store.State, r store.Reader) error {
 	if err != nil {
 		return fmt.Errorf("head file %s: %w", s.o.HeadFile, err)
 	}
+	if s.formerKey(cp, note) {
+		s.o.Logger.Warn("the head file is of a former shard; it is replaced", "path", s.o.HeadFile, "origin", cp.Origin)
+		return nil
+	}
 	if _, err := note.Verify(s.keys.log.Vkey()); err != nil || cp.Origin != s.origin {
 		return fmt.Errorf("head file %s: it is not a checkpoint of %s by the key in the folder", s.o.HeadFile, s.origin)
 	}

@@ -29,6 +29,13 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /vkey", s.getVkey)
 	mux.HandleFunc("GET /healthz", s.getHealth)
 	mux.HandleFunc("GET /readyz", s.getReady)
+	s.readRoutes(mux)
+	s.formerRoutes(mux)
+	return mux
+}
+
+// readRoutes are the resources of one log, of a closed shard too.
+func (s *Server) readRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /checkpoint", s.getCheckpoint)
 	mux.HandleFunc("GET /checkpoint/latest", s.getCheckpoint)
 	mux.HandleFunc("GET /proof", s.getProof)
@@ -39,7 +46,6 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /blob/{hash}", s.getBlob)
 	mux.HandleFunc("GET /tile/", s.getTile)
 	mux.HandleFunc("GET /", s.getHead) // /<hex>/checkpoint, which no pattern of ServeMux can say beside /tile/
-	return mux
 }
 
 // readBody takes at most api.MaxBody bytes.

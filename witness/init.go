@@ -137,10 +137,8 @@ func signCheckpoint(log *tlog.Signer, cp tlog.Checkpoint) ([]byte, error) {
 	return tlog.Note{Text: text, Signatures: []tlog.Signature{sig}}.Bytes(), nil
 }
 
-// formatText is the file FORMAT: the log's name and keys. A key file that was
-// exchanged would otherwise sign under a name that others pinned.
 func formatText(origin string, k keys) []byte {
-	return append([]byte(dirFormat+"\norigin "+origin+"\n"), api.KeyLines(k.log.Vkey(), k.cosigner.Vkey())...)
+	return identity{origin, k.log.Vkey(), k.cosigner.Vkey()}.format()
 }
 
 // openDir gives the log's name and the keys that it was made with.

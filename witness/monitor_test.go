@@ -20,13 +20,14 @@ import (
 type monitor struct {
 	t       testing.TB
 	vkey    string
+	origin  string
 	roots   map[int64]modtlog.Hash
 	tree    *agent // of the leaves read so far
 	entries [][]byte
 }
 
 func newMonitor(t testing.TB, log tlog.Vkey) *monitor {
-	return &monitor{t: t, vkey: log.String(), roots: map[int64]modtlog.Hash{}, tree: &agent{t: t}}
+	return &monitor{t: t, vkey: log.String(), origin: log.Name, roots: map[int64]modtlog.Hash{}, tree: &agent{t: t}}
 }
 
 // note opens a signed checkpoint with sumdb/note.
@@ -45,7 +46,7 @@ func (m *monitor) note(signed []byte) modtlog.Tree {
 	}
 	var tree modtlog.Tree
 	var origin, root string
-	if _, err := fmt.Sscanf(n.Text, "%s\n%d\n%s\n", &origin, &tree.N, &root); err != nil || origin != logName {
+	if _, err := fmt.Sscanf(n.Text, "%s\n%d\n%s\n", &origin, &tree.N, &root); err != nil || origin != m.origin {
 		m.t.Fatalf("checkpoint text %q: %v", n.Text, err)
 	}
 	if tree.Hash, err = modtlog.ParseHash(root); err != nil {

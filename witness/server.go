@@ -19,8 +19,10 @@ import (
 type Server struct {
 	o      Options
 	origin string
+	shard  shard // in force
 	keys   keys
 	store  store.Store
+	former []formerShard
 	seq    *sequencer
 	limits *limits
 
@@ -40,7 +42,12 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	origin, k, err := openDir(o.Dir)
+	all, err := shardsOf(o.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("witness: %w", err)
+	}
+	sh := all[len(all)-1]
+	origin, k, err := openDir(sh.dir)
 	if err != nil {
 		return nil, fmt.Errorf("witness: %w", err)
 	}
@@ -51,20 +58,21 @@ func New(o Options) (*Server, error) {
 		}
 		o.Authorities = []Authority{a}
 	}
-	st, err := o.Engine(o.Dir)
+	st, err := o.Engine(sh.dir)
 	if err != nil {
 		return nil, fmt.Errorf("witness: %w", err)
 	}
-	s := assemble(o, origin, k, st)
+	s := assemble(o, origin, sh, k, st)
+	s.former = openFormer(o, all[:len(all)-1])
 	if err := s.load(); err != nil {
-		return nil, errors.Join(fmt.Errorf("witness: %w", err), st.Close())
+		return nil, errors.Join(fmt.Errorf("witness: %w", err), s.Close())
 	}
 	return s, nil
 }
 
-func assemble(o Options, origin string, k keys, st store.Store) *Server {
+func assemble(o Options, origin string, sh shard, k keys, st store.Store) *Server {
 	s := &Server{
-		o: o, origin: origin, keys: k, store: st,
+		o: o, origin: origin, shard: sh, keys: k, store: st,
 		limits:   newLimits(o.RatePerSecond),
 		workers:  semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
 		activity: make(chan struct{}, 1),
@@ -174,8 +182,8 @@ func (s *Server) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// Close closes the store; call it after Run has returned.
-func (s *Server) Close() error { return s.store.Close() }
+// Close closes the stores; call it after Run has returned.
+func (s *Server) Close() error { return errors.Join(s.store.Close(), closeFormer(s.former)) }
 
 // Vkeys are the log's key, type 01, and the cosigner's, type 04.
 func (s *Server) Vkeys() (log, cosigner tlog.Vkey) {
