@@ -141,7 +141,7 @@ func (a *app) fail(err error) { a.say("tool-guardian: %v", err) }
 // it has no sentinels for them, and its own commands set none of these prefixes.
 func isUsage(err error) bool {
 	for _, p := range []string{"unknown command", "unknown flag", "unknown shorthand", "flag needs an argument",
-		"invalid argument", "accepts ", "requires ", "required flag", "if any flags in the group"} {
+		"invalid argument", "accepts ", "requires ", "required flag", "if any flags in the group", "at least one of the flags in the group"} {
 		if strings.HasPrefix(err.Error(), p) {
 			return true
 		}
