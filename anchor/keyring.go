@@ -61,6 +61,9 @@ func (v *verdict) keyLeaves(ev *Evidence, head api.Leaf, ring *keyring, logKey *
 			Detail: fmt.Sprintf("the head leaf names key leaf %s, the last one shown is %s", head.Keys, before)})
 		return false
 	}
+	if ring.operator {
+		v.unchecked(AxisKey, "the chain's own consent to its key: an operator of the witness put it in force")
+	}
 	v.checked(AxisKey, "%d key leaves of the chain, from its enrolment at leaf %d, as of checkpoint size %s", len(ev.Keys), ev.Keys[0].Proof.Index, sizeOf(ev.Leaf))
 	return true
 }

@@ -41,8 +41,9 @@ type lineJudge struct {
 	gaps     []span
 	key      ed25519.PublicKey
 	keySeq   uint64
-	retired  []ed25519.PublicKey
+	retired  map[[32]byte]ed25519.PublicKey // by key id
 	headKeys []headKeyAt
+	heads    map[string]bool // vkey lines of headKeys
 
 	tree    tlog.Frontier
 	aligned bool   // the tree holds a leaf for every seq so far, in place
@@ -55,7 +56,8 @@ type span struct{ from, to uint64 }
 
 func newLineJudge(v *verdict, marks []mark) *lineJudge {
 	slices.SortStableFunc(marks, func(a, b mark) int { return cmp.Compare(a.size, b.size) })
-	return &lineJudge{verdict: v, story: newStory(), aligned: true, marks: marks}
+	return &lineJudge{verdict: v, story: newStory(), aligned: true, marks: marks,
+		retired: map[[32]byte]ed25519.PublicKey{}, heads: map[string]bool{}}
 }
 
 // take judges a batch whose lines have been parsed.
@@ -121,11 +123,10 @@ func (j *lineJudge) badSignature(p *parsed, seq uint64) {
 	if s := p.statement; s != nil && j.origin != "" && s.Origin != j.origin {
 		f.Detail += "; the line calls itself a receipt of " + s.Origin
 	}
-	for _, old := range j.retired {
-		if s := p.statement; p.envelope.Verify(old) == nil && s != nil && s.Seq >= j.next {
-			f.Reason, f.Axis, f.Next = Revoked, AxisKey, ""
-			f.Detail = fmt.Sprintf("signed by receipt key %x, which a rotation had replaced", p.envelope.KeyID)
-		}
+	old, replaced := j.retired[p.envelope.KeyID]
+	if s := p.statement; replaced && s != nil && s.Seq >= j.next && p.envelope.Verify(old) == nil {
+		f.Reason, f.Axis, f.Next = Revoked, AxisKey, ""
+		f.Detail = fmt.Sprintf("signed by receipt key %x, which a rotation had replaced", p.envelope.KeyID)
 	}
 	j.bad(p, f)
 }
@@ -277,19 +278,28 @@ func (j *lineJudge) grow(leaf tlog.Hash) {
 }
 
 // keys puts in force what a good genesis or rotation brings, from the next
-// line on.
+// line on. A key that was replaced never comes back.
 func (j *lineJudge) keys(p *parsed) {
 	s := p.statement
 	if !s.Kind.BringsKeys() || p.signature != nil {
 		return
 	}
-	if j.key != nil {
-		j.retired = append(j.retired, j.key)
+	head, err := tlog.ParseVkey(s.HeadKey)
+	if err != nil {
+		return // ParseStatement has read it already
+	}
+	_, back := j.retired[receipts.KeyID(s.ReceiptKey)]
+	if j.heads[s.HeadKey] && !head.Equal(j.headKeys[len(j.headKeys)-1].key) {
+		back = true
+	}
+	if back {
+		j.find(Finding{Reason: Revoked, Axis: AxisKey, Index: at(s.Seq), Have: hexOf(p.sum), Detail: "the rotation brings back a key that an earlier one had replaced"})
+	}
+	if j.key != nil && !j.key.Equal(s.ReceiptKey) {
+		j.retired[receipts.KeyID(j.key)] = j.key
 	}
 	j.key, j.keySeq = s.ReceiptKey, s.Seq
-	if k, err := tlog.ParseVkey(s.HeadKey); err == nil {
-		j.headKeys = append(j.headKeys, headKeyAt{from: s.Seq + 1, key: k})
-	}
+	j.headKeys, j.heads[s.HeadKey] = append(j.headKeys, headKeyAt{from: s.Seq + 1, key: head}), true
 }
 
 // finish states gaps and what the whole run was checked for.
@@ -303,7 +313,7 @@ func (j *lineJudge) finish() {
 	j.rep.Origin, j.rep.Receipts = j.origin, j.next
 	j.checked(AxisStructure, "%d lines read: envelope byte for byte, payload by the rules of format 1", j.next)
 	if j.judged > 0 {
-		j.checked(AxisSignatures, "%d receipts verified with the receipt key in force, of genesis or rotation; %d rotations", j.judged, len(j.retired))
+		j.checked(AxisSignatures, "%d receipts verified with the receipt key in force, of genesis or rotation; %d rotations", j.judged, max(len(j.headKeys), 1)-1)
 	}
 	if j.judged == 0 && j.next > 0 {
 		j.unchecked(AxisSignatures, "no signature was judged: the genesis receipt, which holds the key, is not there")

@@ -96,6 +96,14 @@ func TestRotation(t *testing.T) {
 			t.Error(text(r))
 		}
 	})
+	t.Run("a retired key comes back", func(t *testing.T) {
+		m := made()
+		m.rotate("second")
+		m.add(receipts.NewHeartbeat(common()))
+		if r := m.verify(); r.Exit != 1 || reasons(r) != "REVOKED UNPROTECTED" {
+			t.Error(text(r))
+		}
+	})
 	t.Run("a rotation the old key did not sign", func(t *testing.T) {
 		m := made()
 		m.key = seedKey("thief")
