@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -146,7 +148,7 @@ func (c *client) demand(ts *testscript.TestScript, pattern string, waiting []str
 	if i := slices.IndexFunc(waiting, re.MatchString); i >= 0 {
 		return slices.Delete(waiting, i, i+1)
 	}
-	timeout := newTimeout()
+	timeout := time.NewTimer(deadline)
 	defer timeout.Stop()
 	for {
 		select {
@@ -167,7 +169,7 @@ func (c *client) demand(ts *testscript.TestScript, pattern string, waiting []str
 // end ends the router and demands how it exits; killed, it has no exit code.
 func (c *client) end(ts *testscript.TestScript, neg bool, how func() error) {
 	ts.Check(how())
-	timeout := newTimeout()
+	timeout := time.NewTimer(deadline)
 	defer timeout.Stop()
 	select {
 	case <-c.done:
@@ -194,7 +196,7 @@ func protocolOnly(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%s does not end with a whole line", name)
 		}
 		for line := range strings.Lines(text) {
-			if b := []byte(strings.TrimSuffix(line, "\n")); !message.Match(b) || !valid(b) {
+			if b := []byte(strings.TrimSuffix(line, "\n")); !message.Match(b) || !json.Valid(b) {
 				ts.Fatalf("%s holds a line that is no message: %s", name, line)
 			}
 		}

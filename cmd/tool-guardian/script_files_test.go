@@ -13,15 +13,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/rogpeppe/go-internal/testscript"
 )
-
-func newTimeout() *time.Timer { return time.NewTimer(deadline) }
-
-func valid(b []byte) bool { return json.Valid(b) }
 
 // edit rewrites one file, keeping its mode.
 func edit(ts *testscript.TestScript, name string, change func([]byte) []byte) {
