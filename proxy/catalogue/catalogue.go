@@ -101,7 +101,7 @@ type listing struct {
 // New looks at servers through the filter.
 func New(servers []Server, o Options) *Catalogue {
 	if o.DescWords <= 0 {
-		o.DescWords = scoredWords
+		o.DescWords = summaryWords
 	}
 	c := &Catalogue{o: o}
 	for _, s := range servers {
