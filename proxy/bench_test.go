@@ -45,7 +45,7 @@ func BenchmarkDeliver(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, _, err := r.deliver(nextAnswer); err != nil {
+				if _, _, err := r.deliver(nil, nextAnswer); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -13,6 +13,7 @@ import (
 	"toolguardian/proxy/backend"
 	"toolguardian/proxy/catalogue"
 	"toolguardian/proxy/front"
+	"toolguardian/proxy/guard"
 	"toolguardian/proxy/wire"
 	"toolguardian/receipts"
 )
@@ -30,11 +31,13 @@ type trip struct {
 	began    time.Time
 	over     chan struct{} // closed once its outcome was recorded
 	gapped   bool          // a receipt of it is missing already
+	watched  bool          // by the loop guard, under key
+	key      guard.Key
+	notices  []string // for the client, before the result
 }
 
-// call is call_tool: every step a call goes through, in order. The arguments'
-// schema, rules on their values, the loop guard and the question to a person
-// stand between the arguments and the decision receipt.
+// call is call_tool: every step a call goes through, in order. The question to
+// a person has its place before the decision receipt.
 func (r *Router) call(ctx context.Context, s *session, c front.Call) (json.RawMessage, error) {
 	in, err := args.ParseCall(c.Arguments)
 	if err != nil {
@@ -53,6 +56,9 @@ func (r *Router) call(ctx context.Context, s *session, c front.Call) (json.RawMe
 	if t.decision = r.o.Policy.Decide(t.asked(t.sent)); t.decision.Effect != policy.Allow {
 		return r.deny(ctx, t)
 	}
+	if r.loops(t) {
+		return r.refuse(ctx, t, receipts.RefusedLoop, repeated(t))
+	}
 	if err := r.evidence.decided(ctx, t); err != nil {
 		return r.say(unrecorded(t, err))
 	}
@@ -66,6 +72,45 @@ func (r *Router) arguments(in args.Call, t catalogue.Tool) (json.RawMessage, err
 		return object, err
 	}
 	return r.checks.Check(t, object)
+}
+
+// loops says whether the call has been made so often, always with the same
+// result, that it is not made again.
+func (r *Router) loops(t *trip) bool {
+	if r.o.Unguarded || guard.Exempt(r.file.loopExempt, t.tool.Server, t.tool.Name) {
+		return false
+	}
+	t.watched, t.key = true, t.s.loops.Key(t.tool.Server, t.tool.Name, t.sent)
+	return t.s.loops.Stops(t.key)
+}
+
+func repeated(t *trip) answer {
+	return refusal(codeLoop, t.name()+" was not run: this same call has given the same result again and again, and one more would not change it.",
+		"use the result you have, change the args, or tell the user what is blocking you.")
+}
+
+// ran tells the loop guard of a call that ran, as far as is known, and the
+// client of a result that repeats itself.
+func (r *Router) ran(t *trip, reply backend.Reply, err error) {
+	var result []byte
+	switch {
+	case !t.watched:
+		return
+	case errors.Is(err, backend.ErrTimeout):
+		result = []byte(codeTimeout)
+	case errors.Is(err, backend.ErrDied):
+		result = []byte(codeDied)
+	case err != nil:
+		return
+	case reply.Err != nil:
+		result = reply.Err.Raw
+	default:
+		result = reply.Result
+	}
+	if n := t.s.loops.Ran(t.key, result); n > 0 {
+		t.notices = append(t.notices, fmt.Sprintf("this same call has now given the same result %d times in a row. "+
+			"Making it again will not change the answer.", n))
+	}
 }
 
 // resolve finds the tool, and waits for its server while that starts: the
@@ -143,6 +188,7 @@ func (r *Router) forward(ctx context.Context, t *trip) (json.RawMessage, error) 
 	defer close(t.over)
 	seen := backend.Observer{Progress: t.c.Progress, Log: t.c.Log, Late: r.late(ctx, t)}
 	reply, err := t.to.b.Request(ctx, "tools/call", t.params(), seen)
+	r.ran(t, reply, err)
 	end := r.ended(t, reply, err)
 	if err := r.evidence.ended(ctx, t, end); err != nil && r.o.Evidence == EvidenceRequired {
 		return r.say(withheld(t, err))
@@ -213,7 +259,7 @@ func (r *Router) success(t *trip, raw json.RawMessage) end {
 	if r.o.RawResults {
 		return e
 	}
-	if e.delivered, e.changes, err = shape(res).deliver(next); err != nil {
+	if e.delivered, e.changes, err = shape(res).deliver(t.notices, next); err != nil {
 		e.delivered, e.changes = raw, nil
 	}
 	return e

@@ -54,6 +54,7 @@ func readResult(raw json.RawMessage) (r result, err error) {
 const (
 	addedNext       = "next step added"
 	addedNotice     = "notice added"
+	addedEmpty      = "said to be empty"
 	addedStructured = "structuredContent added as text"
 	wrappedContent  = "content wrapped in an array"
 	notDelivered    = "not delivered"
@@ -66,17 +67,20 @@ func shape(r result) result { return r }
 // backend's, whose bytes stay as they came. Text and structuredContent both
 // pass where the backend sent both; structuredContent alone is also put into a
 // text block, for clients that show nothing else.
-func (r result) deliver(next string) (json.RawMessage, []string, error) {
+func (r result) deliver(notices []string, next string) (json.RawMessage, []string, error) {
 	if r.incomplete {
 		return r.raw, nil, nil
 	}
 	blocks, changes := r.blocks()
-	before, after := [][]byte(nil), [][]byte{nextStep(next)}
+	before, after := noticeBlocks(notices), [][]byte{nextStep(next)}
+	if len(notices) > 0 {
+		changes = append(changes, addedNotice)
+	}
 	switch {
 	case len(blocks) == 0 && r.structured != nil:
 		blocks, changes = textBlock(string(r.structured)), append(changes, addedStructured)
 	case r.empty(blocks):
-		before, changes = append(before, textBlock("[the tool returned an empty result]")), append(changes, addedNotice)
+		before, changes = append(before, textBlock("[the tool returned an empty result]")), append(changes, addedEmpty)
 	}
 	changes = append(changes, addedNext)
 	if r.at == (wire.Span{}) {

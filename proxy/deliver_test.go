@@ -43,7 +43,7 @@ func TestDeliver(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, changes, err := r.deliver("go on.")
+			got, changes, err := r.deliver(nil, "go on.")
 			if err != nil || string(got) != tt.want {
 				t.Errorf("delivered %s (%v)\nwant %s", got, err, tt.want)
 			}
@@ -96,7 +96,7 @@ func checkSplice(t *testing.T, name string, raw json.RawMessage) {
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}
-	got, _, err := r.deliver("go on.")
+	got, _, err := r.deliver(nil, "go on.")
 	if err != nil || !json.Valid(got) && json.Valid(raw) {
 		t.Fatalf("%s: %v: %.300s", name, err, got)
 	}
@@ -131,7 +131,7 @@ func FuzzDeliver(f *testing.F) {
 		if err != nil {
 			return
 		}
-		got, _, err := r.deliver("go on.")
+		got, _, err := r.deliver(nil, "go on.")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -58,7 +58,7 @@ func (r *Router) describeTool(ctx context.Context, raw json.RawMessage) answer {
 	}
 	text, next := c.Describe(t)
 	if in.Detail == "full" || in.Detail == "" && r.o.DescribeFull {
-		return answer{text: string(t.Raw), next: fullNext(t)}
+		return answer{text: string(t.Raw), next: fullNext(t), alone: true}
 	}
 	return answer{text: text, next: next}
 }

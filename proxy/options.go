@@ -12,6 +12,7 @@ import (
 	"toolguardian/policy"
 	"toolguardian/proxy/backend"
 	"toolguardian/proxy/config"
+	"toolguardian/proxy/guard"
 	"toolguardian/receipts"
 )
 
@@ -64,6 +65,9 @@ type Options struct {
 	Unchecked  bool          // pass arguments on that do not fit their schema
 	CheckLimit time.Duration // that a call waits for its schema; 0: 50 ms
 
+	Unguarded bool // let a call be repeated however often its result was the same
+	LookLimit int  // looks in a row, without a call, of which the last is refused; 0: 12, below 0: none
+
 	Wait         time.Duration // of discovery for a server that starts; 0: 10 s
 	StartTimeout time.Duration // 0: 90 s
 	CallTimeout  time.Duration // 0: 120 s
@@ -106,6 +110,7 @@ func (o *Options) check() error {
 }
 
 func (o *Options) defaults() {
+	o.LookLimit = cmp.Or(o.LookLimit, guard.DefaultLimit)
 	o.Heartbeat = cmp.Or(o.Heartbeat, 5*time.Minute)
 	o.Wait = cmp.Or(o.Wait, 10*time.Second)
 	o.StartTimeout = cmp.Or(o.StartTimeout, 90*time.Second)

@@ -17,14 +17,17 @@ import (
 	"toolguardian/proxy/backend"
 	"toolguardian/proxy/catalogue"
 	"toolguardian/proxy/front"
+	"toolguardian/proxy/guard"
 	"toolguardian/proxy/wire"
+	"toolguardian/receipts"
 )
 
 // Router answers a client's tool calls from the backends behind it. It is the
 // Handler of a front.Server and safe for concurrent use.
 type Router struct {
 	o        Options
-	servers  []*server       // in the order of the configuration, none disabled
+	servers  []*server // in the order of the configuration, none disabled
+	file     fileSettings
 	checks   *args.Checker   // nil: arguments are not checked
 	tools    json.RawMessage // the answer to tools/list, the same for a whole run
 	evidence *evidence       // nil: off
@@ -44,7 +47,11 @@ func New(o Options) (*Router, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Router{o: o, evidence: newEvidence(o, digest)}
+	file, err := readFile(o.Config.ToolGuardian)
+	if err != nil {
+		return nil, err
+	}
+	r := &Router{o: o, file: file, evidence: newEvidence(o, digest)}
 	if !o.Unchecked {
 		r.checks = args.NewChecker(o.CheckLimit)
 	}
@@ -101,7 +108,7 @@ func (r *Router) Serve(ctx context.Context, f *front.Server, in io.Reader, out i
 
 // OpenSession implements front.Handler.
 func (r *Router) OpenSession(ctx context.Context, s *front.Session) error {
-	own := &session{Session: s}
+	own := &session{Session: s, loops: guard.NewLoops(r.o.Now), looks: guard.NewLooks(r.o.LookLimit)}
 	own.clock.now, own.clock.opened = r.o.Now, r.o.Now()
 	if _, twice := r.sessions.LoadOrStore(s, own); twice {
 		return fmt.Errorf("session %s is open already", s.ID)
@@ -151,21 +158,49 @@ func (r *Router) CallTool(ctx context.Context, s *front.Session, c front.Call) (
 }
 
 // dispatch answers one tools/call. Only call_tool reaches a backend and leaves
-// receipts.
+// receipts; looking for tools without end is refused.
 func (r *Router) dispatch(ctx context.Context, s *session, c front.Call) (json.RawMessage, error) {
 	switch c.Name {
 	case listTool:
-		return r.say(r.list(ctx, c.Arguments))
+		return r.look(ctx, s, c, r.list)
 	case searchTool:
-		return r.say(r.search(ctx, c.Arguments))
+		return r.look(ctx, s, c, r.search)
 	case describeTool:
-		return r.say(r.describeTool(ctx, c.Arguments))
+		return r.look(ctx, s, c, r.describeTool)
 	case callTool:
+		s.looks.Called()
 		return r.call(ctx, s, c)
 	}
 	return nil, &wire.Error{Code: wire.CodeInvalidParams, Message: fmt.Sprintf(
 		"unknown tool %q; use %s to run a tool of a server. Tools: %s", c.Name, callTool,
 		strings.Join([]string{listTool, searchTool, describeTool, callTool}, ", "))}
+}
+
+// look answers a tool that only looks for others.
+func (r *Router) look(ctx context.Context, s *session, c front.Call, tool func(context.Context, json.RawMessage) answer) (json.RawMessage, error) {
+	verdict, n := s.looks.Look()
+	if verdict == guard.Refuse {
+		return r.refuse(ctx, r.unresolved(s, c), receipts.RefusedDiscovery, lookedEnough(c.Name, n))
+	}
+	a := tool(ctx, c.Arguments)
+	if verdict == guard.Notice {
+		a.notices = append(a.notices, fmt.Sprintf("%d looks at tools in a row and none was called.", n))
+	}
+	return r.say(a)
+}
+
+// unresolved is the trip of a router tool that was refused.
+func (r *Router) unresolved(s *session, c front.Call) *trip {
+	t := &trip{s: s, c: c, received: c.Arguments, began: r.o.Now()}
+	if r.evidence != nil {
+		t.id = receipts.Call{ID: receipts.NewID(t.began), Tool: c.Name, RPC: json.RawMessage(c.ID.String())}
+	}
+	return t
+}
+
+func lookedEnough(tool string, n int) answer {
+	return refusal(codeDiscovery, fmt.Sprintf("%s was not run: this was look number %d at tools in a row, and none was called.", tool, n),
+		"pick a tool from what you have seen and use call_tool, or tell the user what is missing.")
 }
 
 // say forms the answer of a tool of our own.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"toolguardian/proxy/front"
+	"toolguardian/proxy/guard"
 	"toolguardian/receipts"
 )
 
@@ -15,6 +16,8 @@ type session struct {
 	*front.Session
 	clock clock
 	gate  gate
+	loops *guard.Loops
+	looks *guard.Looks
 	stop  context.CancelFunc // ends the heartbeat
 	work  sync.WaitGroup     // the opening and the heartbeat
 

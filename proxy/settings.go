@@ -1,10 +1,13 @@
 package proxy
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
 	"time"
+
+	"toolguardian/proxy/wire"
 )
 
 // ReadSettings takes the TOOL_GUARDIAN_* that concern the router. An empty one
@@ -25,6 +28,8 @@ func (o *Options) ReadSettings(lookup func(name string) (string, bool)) error {
 		{"TOOL_GUARDIAN_DESCRIBE_DETAIL", is(&o.DescribeFull, "full")},
 		{"TOOL_GUARDIAN_EVIDENCE", mode(&o.Evidence)},
 		{"TG_VALIDATE_ARGS", is(&o.Unchecked, "0")},
+		{"TG_LOOP_GUARD", is(&o.Unguarded, "0")},
+		{"TG_DISCOVERY_LIMIT", limit(&o.LookLimit)},
 	} {
 		if v, ok := lookup(s.name); ok && v != "" {
 			if err := s.take(v); err != nil {
@@ -57,6 +62,18 @@ func whole(to *int) func(string) error {
 	}
 }
 
+// limit is a whole number of which 0 means none.
+func limit(to *int) func(string) error {
+	read := whole(to)
+	return func(v string) error {
+		if err := read(v); err != nil || *to > 0 {
+			return err
+		}
+		*to = -1
+		return nil
+	}
+}
+
 func is(to *bool, on string) func(string) error {
 	return func(v string) error {
 		*to = v == on
@@ -73,4 +90,21 @@ func mode(to *EvidenceMode) func(string) error {
 		}
 		return errors.New("use off, on or required")
 	}
+}
+
+// fileSettings are those of the config file's toolGuardian that concern the
+// router.
+type fileSettings struct {
+	loopExempt []string // tools that are made to be polled
+	repeatable []string // tools that may be called again when their server died
+}
+
+func readFile(toolGuardian json.RawMessage) (f fileSettings, err error) {
+	for name, to := range map[string]*[]string{"loopExempt": &f.loopExempt, "repeatable": &f.repeatable} {
+		raw := wire.Get(toolGuardian, name)
+		if raw != nil && json.Unmarshal(raw, to) != nil {
+			err = errors.Join(err, fmt.Errorf(`toolGuardian.%s is %s: use a list of tools, like ["server.tool", "server.prefix*"]`, name, raw))
+		}
+	}
+	return f, err
 }

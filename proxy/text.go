@@ -8,11 +8,13 @@ import (
 	"toolguardian/proxy/catalogue"
 )
 
-// answer is what the router itself says: a block for the text, one for what
-// to do next.
+// answer is what the router itself says: a block for each notice, one for the
+// text, one for what to do next.
 type answer struct {
+	notices    []string
 	text, next string
 	failed     bool
+	alone      bool // the text stands first, whatever else there is
 }
 
 // refusal is an answer that begins with a stable code.
@@ -25,6 +27,8 @@ const (
 	codeArguments = "BAD_ARGUMENTS"
 	codeNotFound  = "NOT_FOUND"
 	codeDenied    = "POLICY_DENIED"
+	codeLoop      = "REPEATED"
+	codeDiscovery = "LOOKED_ENOUGH"
 	codeEvidence  = "EVIDENCE_FAILED"
 	codeNotSent   = "NOT_SENT"
 	codeTimeout   = "TIMEOUT"
@@ -48,18 +52,37 @@ func explain(err error) answer {
 // result is the answer as a tools/call result. With raw, nothing is added to
 // the text.
 func (a answer) result(raw bool) json.RawMessage {
-	b := append([]byte(`{"content":[`), textBlock(a.text)...)
-	if !raw && a.next != "" {
-		b = append(append(b, ','), nextStep(a.next)...)
+	b := []byte(`{"content":`)
+	switch body := textBlock(a.text); {
+	case raw:
+		b = appendArray(b, nil, body, nil)
+	case a.alone:
+		b = appendArray(b, nil, body, append(noticeBlocks(a.notices), nextStep(a.next)))
+	default:
+		b = appendArray(b, noticeBlocks(a.notices), body, [][]byte{nextStep(a.next)})
 	}
-	b = append(b, ']')
 	if a.failed {
 		b = append(b, `,"isError":true`...)
 	}
 	return append(b, '}')
 }
 
-func nextStep(next string) []byte { return textBlock("NEXT STEP: " + next) }
+// nextStep is nothing where there is nothing to say.
+func nextStep(next string) []byte {
+	if next == "" {
+		return nil
+	}
+	return textBlock("NEXT STEP: " + next)
+}
+
+// noticeBlocks are blocks of our own, before what a backend or we have to say.
+func noticeBlocks(notices []string) [][]byte {
+	blocks := make([][]byte, len(notices), len(notices)+1)
+	for i, n := range notices {
+		blocks[i] = textBlock("notice: " + n)
+	}
+	return blocks
+}
 
 // textBlock is a content block that holds text, byte for byte: only what JSON
 // requires is escaped.

@@ -56,8 +56,8 @@ var transcripts = map[string][]string{
 }
 
 func TestTranscripts(t *testing.T) {
-	c := connect(t, world(t), latest)
 	for tool, steps := range transcripts {
+		c := connect(t, world(t), latest)
 		var b strings.Builder
 		for _, arguments := range steps {
 			fmt.Fprintf(&b, "> %s\n", arguments)
@@ -73,7 +73,7 @@ func TestTranscripts(t *testing.T) {
 		}
 		golden(t, tool+".txt", b.String())
 	}
-	golden(t, "tools_list.json", string(c.request("tools/list", `{}`).Result)+"\n")
+	golden(t, "tools_list.json", string(connect(t, world(t), latest).request("tools/list", `{}`).Result)+"\n")
 }
 
 func golden(t *testing.T, name, got string) {

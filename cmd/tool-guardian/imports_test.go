@@ -31,9 +31,10 @@ var allowed = map[string][]string{
 	"proxy/front":             {"proxy/wire"},
 	"proxy/config":            {},
 	"proxy/args":              {"proxy/wire", "proxy/catalogue"},
+	"proxy/guard":             {},
 	"proxy/journal":           {},
 	"proxy": {"policy", "receipts", "proxy/wire", "proxy/backend", "proxy/catalogue",
-		"proxy/front", "proxy/config", "proxy/args"},
+		"proxy/front", "proxy/config", "proxy/args", "proxy/guard"},
 }
 
 // onlyIn lists modules that one package alone may touch.
