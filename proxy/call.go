@@ -226,6 +226,9 @@ type end struct {
 // ended reads what came of a call and forms what the client is shown.
 func (r *Router) ended(t *trip, reply backend.Reply, err error) end {
 	e := r.outcome(t, reply, err)
+	if whole := front.Complete(t.s.Session, e.delivered); len(whole) != len(e.delivered) {
+		e.delivered, e.changes = whole, append(e.changes, addedMembers)
+	}
 	e.took = r.o.Now().Sub(t.began)
 	return e
 }

@@ -57,6 +57,7 @@ const (
 	addedEmpty      = "said to be empty"
 	addedStructured = "structuredContent added as text"
 	wrappedContent  = "content wrapped in an array"
+	addedMembers    = "members of the revision added"
 	notDelivered    = "not delivered"
 )
 

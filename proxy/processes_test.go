@@ -179,6 +179,11 @@ func TestStatelessClient(t *testing.T) {
 	if text := joined(t, m.Result); !strings.HasPrefix(text, `{"a":1.0}`) || !strings.Contains(string(m.Result), `"resultType":"complete"`) {
 		t.Errorf("answered %s", m.Raw)
 	}
+	if outcome := rec.only(t, receipts.KindOutcome); outcome.member("changes") != `["next step added","members of the revision added"]` {
+		t.Errorf("receipt %s", outcome.predicate)
+	} else {
+		outcome.commits(t, receipts.FieldResultDelivered, m.Result)
+	}
 	if big := texts(t, c.tool("call_tool", `{"server":"s","tool":"slow"}`)); len(big[0]) != 17_000_000 {
 		t.Errorf("%d characters arrived", len(big[0]))
 	}

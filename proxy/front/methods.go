@@ -153,6 +153,17 @@ func openMeta(meta json.RawMessage) json.RawMessage {
 	return nil
 }
 
+// Complete adds to the result of a tools/call what the session's revision asks
+// for where it is missing, so that a Handler can vouch for the very bytes the
+// client reads. It does nothing for a stateful session, and nothing the second
+// time.
+func Complete(s *Session, result json.RawMessage) json.RawMessage {
+	if !s.Stateless || !isObject(result) {
+		return result
+	}
+	return s.info.sign(withDefault(result, "resultType", `"complete"`))
+}
+
 // complete adds what 2026-07-28 asks of a result where it is missing: the
 // result type, how long and by whom a listing may be kept, and who we are. Our
 // listings depend on the principal and may change at any time.
@@ -162,12 +173,17 @@ func (r *request) complete(result json.RawMessage) json.RawMessage {
 		out = withDefault(out, "ttlMs", "0")
 		out = withDefault(out, "cacheScope", `"private"`)
 	}
-	if wire.Get(out, "_meta", metaServer) != nil {
-		return out
+	return r.conn.srv.o.Info.sign(out)
+}
+
+// sign puts who we are into a result's _meta, unless somebody is named there.
+func (i Info) sign(result json.RawMessage) json.RawMessage {
+	if wire.Get(result, "_meta", metaServer) != nil {
+		return result
 	}
-	named, err := wire.Set(out, r.conn.srv.o.Info.object(true), "_meta", metaServer)
+	named, err := wire.Set(result, i.object(true), "_meta", metaServer)
 	if err != nil {
-		return out
+		return result
 	}
 	return named
 }

@@ -33,6 +33,8 @@ type Session struct {
 	Protocol     string // the revision spoken
 	Stateless    bool
 	Capabilities json.RawMessage // the client's; nil: none were sent
+
+	info Info // of the server, for Complete
 }
 
 // Call is one tools/call.

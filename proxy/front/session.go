@@ -48,7 +48,7 @@ func (c *conn) open(place **opening, s Session) *opening {
 		}
 	}
 	id, err := uuid.NewV7()
-	s.ID, s.Principal = id.String(), c.srv.o.Principal
+	s.ID, s.Principal, s.info = id.String(), c.srv.o.Principal, c.srv.o.Info
 	o := &opening{session: &s, done: make(chan struct{}), err: err}
 	*place = o
 	if err != nil || c.stopped {
