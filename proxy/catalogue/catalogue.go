@@ -84,13 +84,15 @@ type Options struct {
 	Visible   func(Tool) bool // nil: every tool
 	DescWords int             // words of a description in a line; 0: 12
 	MaxChars  int             // of one server's block in a list; 0: no bound
+	Needs     bool            // say in a search which tool provides a required argument
 }
 
 // Catalogue is an immutable view over servers. It is safe for concurrent use.
 type Catalogue struct {
-	servers []listing // in the order of the configuration
-	o       Options
-	index   func() *index
+	servers   []listing // in the order of the configuration
+	o         Options
+	index     func() *index
+	providers func() []provider
 }
 
 type listing struct {
@@ -112,7 +114,7 @@ func New(servers []Server, o Options) *Catalogue {
 		}
 		c.servers = append(c.servers, l)
 	}
-	c.index = sync.OnceValue(c.buildIndex)
+	c.index, c.providers = sync.OnceValue(c.buildIndex), sync.OnceValue(c.buildProviders)
 	return c
 }
 

@@ -114,6 +114,9 @@ func (c *Catalogue) Search(query, server string, limit int) (text, next string, 
 	lines := make([]string, 0, len(shown)+1)
 	for _, h := range shown {
 		lines = append(lines, c.line(h.tool))
+		if c.o.Needs {
+			lines = append(lines, c.needs(h.tool)...)
+		}
 	}
 	if more := len(hits) - len(shown); more > 0 {
 		lines = append(lines, fmt.Sprintf("[+%d more tools not shown; raise limit or narrow the query]", more))

@@ -31,19 +31,19 @@ func TestSearchFinds(t *testing.T) {
 		shop("web.one", "goto: Navigate the browser to a URL", "take_screenshot: Capture the current page as an image", "检索: 全文检索"),
 	}, Options{})
 	for query, want := range map[string]string{
-		"add_note":        "notes.add_note",                                 // its name
-		"addNote":         "notes.add_note",                                 // written otherwise
-		"notes.add_note":  "notes.add_note",                                 // with the server
-		"persist a memo":  "notes.add_note",                                 // by synonyms alone
-		"deleting notes":  "notes.drop_note",                                // by a stem and a synonym
-		"screen shot":     "web.one.take_screenshot",                        // two words for one
-		"screensh":        "web.one.take_screenshot",                        // a beginning
-		"notebook export": "notes.notebookExport",                           // camelCase
-		"检索":              "web.one.检索",                                     // no Latin letters
-		"the":             "",                                               // nothing that says anything
-		"":                "",                                               //
-		"???":             "",                                               //
-		"order a pizza":   "",                                               //
+		"add_note":        "notes.add_note",                                  // its name
+		"addNote":         "notes.add_note",                                  // written otherwise
+		"notes.add_note":  "notes.add_note",                                  // with the server
+		"persist a memo":  "notes.add_note",                                  // by synonyms alone
+		"deleting notes":  "notes.drop_note",                                 // by a stem and a synonym
+		"screen shot":     "web.one.take_screenshot",                         // two words for one
+		"screensh":        "web.one.take_screenshot",                         // a beginning
+		"notebook export": "notes.notebookExport",                            // camelCase
+		"检索":              "web.one.检索",                                      // no Latin letters
+		"the":             "",                                                // nothing that says anything
+		"":                "",                                                //
+		"???":             "",                                                //
+		"order a pizza":   "",                                                //
 		"web.one":         "web.one.goto web.one.take_screenshot web.one.检索", // a server with a dot
 	} {
 		got := found(c, query)
