@@ -19,15 +19,14 @@ type evidence struct {
 	policy    [32]byte
 	heartbeat time.Duration
 	notBefore func() *receipts.NotBefore
-	changes   []change // told in the first session
-	told      sync.Once
 	logger    *slog.Logger
 
-	mu     sync.Mutex
-	missed missed // under mu
+	mu      sync.Mutex
+	changes []change // not told yet; under mu
+	missed  missed   // under mu
 }
 
-// change is a digest that differs from the last run's.
+// change is a digest that differs from the one before, of the last run mostly.
 type change struct {
 	what     string
 	was, now [32]byte
@@ -98,14 +97,14 @@ func (e *evidence) begin(ctx context.Context, s *session) error {
 		return err
 	}
 	s.open.Store(true)
-	e.told.Do(func() {
-		for _, c := range e.changes {
-			if _, err = e.rec.Append(ctx, receipts.NewChanged(e.common(s, ""), c.what, c.was, c.now)); err != nil {
-				return
-			}
-		}
-	})
-	return err
+	return e.tell(ctx, s)
+}
+
+// changed notes a change. It is told before the receipt that comes next.
+func (e *evidence) changed(c change) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.changes = append(e.changes, c)
 }
 
 // principal commits to the person, under the salt that is theirs.
@@ -161,8 +160,8 @@ func (e *evidence) close(ctx context.Context, s *session, end front.End) error {
 	return e.append(ctx, s, func() receipts.Receipt { return receipts.NewSessionClose(e.common(s, ""), string(end)) })
 }
 
-// append makes one receipt durable. What was missed before is told first; as
-// long as that fails, nothing else is tried. The receipt is formed last, so
+// append makes one receipt durable. What is owed is told first; as long as that
+// fails, nothing else is tried. The receipt is formed last, so
 // that its time is not before the gap's.
 func (e *evidence) append(ctx context.Context, s *session, form func() receipts.Receipt) error {
 	if !s.open.Load() {
@@ -177,12 +176,22 @@ func (e *evidence) append(ctx context.Context, s *session, form func() receipts.
 	return err
 }
 
-// tell writes the gap receipt, if anything was missed.
+// tell writes what is owed: a receipt for each change, then the gap, if
+// anything was missed.
 func (e *evidence) tell(ctx context.Context, s *session) error {
 	e.mu.Lock()
-	m := e.missed
-	e.missed = missed{}
+	m, changes := e.missed, e.changes
+	e.missed, e.changes = missed{}, nil
 	e.mu.Unlock()
+	for i, c := range changes {
+		if _, err := e.rec.Append(ctx, receipts.NewChanged(e.common(s, ""), c.what, c.was, c.now)); err != nil {
+			e.mu.Lock()
+			e.changes = append(changes[i:], e.changes...)
+			e.mu.Unlock()
+			e.putBack(m)
+			return err
+		}
+	}
 	if m.from.IsZero() {
 		return nil
 	}
@@ -202,6 +211,9 @@ func (e *evidence) miss(s *session, calls int64, err error) {
 }
 
 func (e *evidence) putBack(m missed) {
+	if m.from.IsZero() {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.missed.from.IsZero() {

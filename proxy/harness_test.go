@@ -76,7 +76,8 @@ type recorder struct {
 	mu    sync.Mutex
 	lines [][]byte
 	kept  []receipts.Receipt
-	fail  error // when not nil, nothing is durable
+	fail  error         // when not nil, nothing is durable
+	spoil receipts.Kind // the next receipt of this kind is not durable
 
 	delay time.Duration // how long the disk takes
 }
@@ -103,6 +104,11 @@ func (m *recorder) Append(ctx context.Context, r receipts.Receipt) (receipts.Pos
 	if err := errors.Join(ctx.Err(), m.fail); err != nil {
 		m.j.add("lost %s", r.Kind)
 		return receipts.Position{}, err
+	}
+	if r.Kind == m.spoil {
+		m.spoil = ""
+		m.j.add("lost %s", r.Kind)
+		return receipts.Position{}, errors.New("the disk hiccupped")
 	}
 	l := receipts.Link{Origin: "test/c/00000000000000000000000000000000", Seq: uint64(len(m.lines) + 1)}
 	if len(m.lines) > 0 {

@@ -45,7 +45,10 @@ const (
 
 // Previous holds digests of the last run, for the changed receipts; nil where
 // there was none.
-type Previous struct{ Config, Policy *[32]byte }
+type Previous struct {
+	Config, Policy *[32]byte
+	Catalogues     map[string][32]byte // of each server's definitions
+}
 
 // Options are copied by New.
 type Options struct {

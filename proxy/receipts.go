@@ -22,13 +22,18 @@ func (e *evidence) decided(ctx context.Context, t *trip) error {
 	if !bytes.Equal(t.sent, t.received) {
 		fields = append(fields, commit(receipts.FieldArgsReceived, t.received))
 	}
-	err := e.record(ctx, t, func(c receipts.Common, f []receipts.Committed) receipts.Receipt {
+	err := e.write(ctx, t, func(c receipts.Common, f []receipts.Committed) receipts.Receipt {
 		return receipts.NewDecision(c, e.decision(t), f...)
 	}, fields)
-	if e.required {
-		return err
+	if err == nil {
+		return nil
 	}
-	return nil
+	if !e.required {
+		e.lost(t, err)
+		return nil
+	}
+	e.refused(ctx, t, receipts.RefusedEvidence) // where the store works again by now
+	return err
 }
 
 // ended makes the outcome durable before the client is shown anything.
@@ -104,26 +109,39 @@ func (e *evidence) decision(t *trip) receipts.Decision {
 	}
 }
 
-// record appends one receipt of a call, with the person added to its fields.
-// What cannot be recorded is counted once a call and told later as a gap.
-func (e *evidence) record(ctx context.Context, t *trip, form func(receipts.Common, []receipts.Committed) receipts.Receipt,
-	fields []receipts.Committed) error {
-	ctx = context.WithoutCancel(ctx)
-	person, err := e.principal(ctx, t.s)
-	if err == nil {
-		err = e.append(ctx, t.s, func() receipts.Receipt {
-			return form(e.common(t.s, t.c.Traceparent), append(fields, person))
-		})
-	}
+// former makes a receipt of what every receipt has and its fields.
+type former func(receipts.Common, []receipts.Committed) receipts.Receipt
+
+// record is write for a receipt that is told as a gap where it cannot be
+// written.
+func (e *evidence) record(ctx context.Context, t *trip, form former, fields []receipts.Committed) error {
+	err := e.write(ctx, t, form, fields)
 	if err != nil {
-		calls := int64(1)
-		if t.gapped {
-			calls = 0
-		}
-		t.gapped = true
-		e.miss(t.s, calls, fmt.Errorf("%s: %w", e.untold(t), err))
+		e.lost(t, err)
 	}
 	return err
+}
+
+// write appends one receipt of a call, with the person added to its fields.
+func (e *evidence) write(ctx context.Context, t *trip, form former, fields []receipts.Committed) error {
+	ctx = context.WithoutCancel(ctx)
+	person, err := e.principal(ctx, t.s)
+	if err != nil {
+		return err
+	}
+	return e.append(ctx, t.s, func() receipts.Receipt {
+		return form(e.common(t.s, t.c.Traceparent), append(fields, person))
+	})
+}
+
+// lost counts a call without one of its receipts, once a call.
+func (e *evidence) lost(t *trip, err error) {
+	calls := int64(1)
+	if t.gapped {
+		calls = 0
+	}
+	t.gapped = true
+	e.miss(t.s, calls, fmt.Errorf("%s: %w", e.untold(t), err))
 }
 
 // untold says what a gap stands for.

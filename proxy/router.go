@@ -16,6 +16,7 @@ import (
 	"toolguardian/proxy/args"
 	"toolguardian/proxy/backend"
 	"toolguardian/proxy/catalogue"
+	"toolguardian/proxy/config"
 	"toolguardian/proxy/front"
 	"toolguardian/proxy/guard"
 	"toolguardian/proxy/wire"
@@ -60,13 +61,24 @@ func New(o Options) (*Router, error) {
 		if s.Disabled {
 			continue
 		}
-		r.servers = append(r.servers, &server{Server: s})
+		r.servers = append(r.servers, r.newServer(s))
 		if !o.Policy.DeniesServer(s.Name) {
 			named = append(named, s.Name)
 		}
 	}
 	r.tools, err = toolList(serverLine(named, r.describe))
 	return r, err
+}
+
+func (r *Router) newServer(c config.Server) *server {
+	s := &server{Server: c}
+	if r.evidence != nil {
+		s.changed = r.evidence.changed
+		if was, known := r.o.Previous.Catalogues[c.Name]; known {
+			s.digest = &was
+		}
+	}
+	return s
 }
 
 // ConfigDigest is the SHA-256 of a configuration's canonical JSON (RFC 8785);

@@ -2,15 +2,20 @@ package proxy
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/gowebpki/jcs"
+
 	"toolguardian/proxy/backend"
 	"toolguardian/proxy/catalogue"
 	"toolguardian/proxy/config"
+	"toolguardian/receipts"
 )
 
 // server is one configured backend. Everything but news and the fields under
@@ -20,9 +25,12 @@ type server struct {
 	b    Backend       // nil: it cannot be started
 	news atomic.Uint64 // how often the backend said that its tools changed
 
-	mu    sync.Mutex
-	seen  uint64 // the news that tools reflects
-	tools *catalogue.Tools
+	changed func(change) // hears of definitions that differ; nil: nobody asks
+
+	mu     sync.Mutex
+	seen   uint64 // the news that tools reflects
+	tools  *catalogue.Tools
+	digest *[32]byte // of the definitions, now or in the last run; nil: never seen
 }
 
 // read returns the tools as they stand, and parses them only after a change.
@@ -30,9 +38,58 @@ func (s *server) read() *catalogue.Tools {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := s.news.Load(); now != s.seen {
-		s.tools, s.seen = catalogue.ReadTools(s.Name, s.b.Tools()), now
+		raw := s.b.Tools()
+		s.tools, s.seen = catalogue.ReadTools(s.Name, raw), now
+		s.compare(raw)
 	}
 	return s.tools
+}
+
+// compare tells a change of the definitions, before any call is judged by the
+// new ones. It is called under mu.
+func (s *server) compare(raw []json.RawMessage) {
+	if s.changed == nil {
+		return
+	}
+	now := definitionsDigest(s.Name, raw)
+	if s.digest != nil && *s.digest != now {
+		s.changed(change{receipts.ChangedCatalogue, *s.digest, now})
+	}
+	s.digest = &now
+}
+
+// definitionsDigest is the SHA-256 of {"server": name, "tools": definitions}
+// in canonical form (RFC 8785), or as it stands where it has none.
+func definitionsDigest(name string, raw []json.RawMessage) [32]byte {
+	b := append(appendText([]byte(`{"server":`), name), `,"tools":[`...)
+	for i, t := range raw {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, t...)
+	}
+	b = append(b, "]}"...)
+	if canonical, err := jcs.Transform(b); err == nil {
+		b = canonical
+	}
+	return sha256.Sum256(b)
+}
+
+// Catalogues are the digests of the servers' definitions as they were last
+// seen, by server. The caller keeps them for the next run's Options.Previous.
+func (r *Router) Catalogues() map[string][32]byte {
+	out := map[string][32]byte{}
+	for _, s := range r.servers {
+		if s.b != nil {
+			s.read()
+		}
+		s.mu.Lock()
+		if s.digest != nil {
+			out[s.Name] = *s.digest
+		}
+		s.mu.Unlock()
+	}
+	return out
 }
 
 // lookup finds a tool by its exact name, hidden or not. s may be nil.
