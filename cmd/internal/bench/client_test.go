@@ -1,7 +1,7 @@
 package bench
 
 import (
-	"bytes"
+	"bufio"
 	"io"
 	"strings"
 	"testing"
@@ -9,49 +9,46 @@ import (
 )
 
 func TestEcho(t *testing.T) {
-	lines := []string{
-		`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"echo","arguments":{"text":"x\u0041\n"}}}`,
-		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
-		`{"jsonrpc":"2.0","id":2,"method":"ping"}`,
-		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"echo"}}`,
-		`{"jsonrpc":"2.0","id":4,"method":"server/discover"}`,
-		`{`,
-	}
-	want := []string{
-		`{"jsonrpc":"2.0","id":"a","result":{"content":[{"type":"text","text":"x\u0041\n"}]}}`,
-		`{"jsonrpc":"2.0","id":2,"result":{}}`,
-		`{"jsonrpc":"2.0","id":3,"error":{"code":-32602,`,
-		`{"jsonrpc":"2.0","id":4,"error":{"code":-32601,`,
-		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,`,
-	}
-	var out bytes.Buffer
-	if err := Echo(strings.NewReader(strings.Join(lines, "\n")), &out); err != nil {
-		t.Fatal(err)
-	}
-	got := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(got) != len(want) {
-		t.Fatalf("%d answers, want %d:\n%s", len(got), len(want), &out)
-	}
-	for i := range want {
-		if !strings.HasPrefix(got[i], want[i]) {
-			t.Errorf("answer %d: %s, want %s", i, got[i], want[i])
+	in, out := pipes(t)
+	answers := bufio.NewReader(out)
+	for _, c := range []struct{ line, want string }{
+		{`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`,
+			`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25",`},
+		{`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"echo","arguments":{"text":"x\u0041\n"}}}`,
+			`{"jsonrpc":"2.0","id":"a","result":{"content":[{"type":"text","text":"x\u0041\n"}]}}`},
+		{`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"echo"}}`, `{"jsonrpc":"2.0","id":3,"error":{"code":-32602,`},
+		{`{"jsonrpc":"2.0","id":4,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":4,"result":{"tools":[{"name":"echo",`},
+	} {
+		if _, err := io.WriteString(in, c.line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		got, err := answers.ReadString('\n')
+		if err != nil || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s: %s, %v; want %s", c.line, got, err, c.want)
 		}
 	}
+}
+
+// pipes lead to an echo server in this process.
+func pipes(t *testing.T) (in io.Writer, out io.Reader) {
+	t.Helper()
+	toServer, clientIn := io.Pipe()
+	clientOut, fromServer := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- Echo(toServer, fromServer) }()
+	t.Cleanup(func() {
+		clientIn.Close()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return clientIn, clientOut
 }
 
 // echoing is a client of an echo server in this process.
 func echoing(t *testing.T) *client {
 	t.Helper()
-	toServer, in := io.Pipe()
-	out, fromServer := io.Pipe()
-	ended := make(chan error, 1)
-	go func() { ended <- Echo(toServer, fromServer) }()
-	t.Cleanup(func() {
-		in.Close()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
+	in, out := pipes(t)
 	return newClient(in, out, directShape())
 }
 

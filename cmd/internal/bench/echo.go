@@ -1,9 +1,11 @@
 package bench
 
 import (
-	"errors"
+	"context"
+	"encoding/json"
 	"io"
 
+	"toolguardian/proxy/front"
 	"toolguardian/proxy/wire"
 )
 
@@ -13,49 +15,42 @@ const (
 	echoRevision = "2025-11-25"
 )
 
-const (
-	echoHello = `{"protocolVersion":"` + echoRevision + `","capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1"}}`
-	echoTools = `{"tools":[{"name":"` + echoTool + `","description":"gives its text back",` +
-		`"inputSchema":{"type":"object","properties":{"text":{"type":"string"},"n":{"type":"integer"}},"required":["text"]}}]}`
-)
+const echoTools = `[{"name":"` + echoTool + `","description":"gives its text back",` +
+	`"inputSchema":{"type":"object","properties":{"text":{"type":"string"},"n":{"type":"integer"}},"required":["text"]}}]`
 
-// Echo is an MCP server that does as little as one can: its tool gives the
-// argument text back. It serves until in ends, one request after the other,
-// so that what is measured is not the server.
+// Echo is an MCP server whose tool gives the argument text back. All but the
+// tool is what every server of ours is made of, so it does the work of a
+// server: it checks each message, runs calls side by side and heeds a cancel.
+// It serves until in ends.
 func Echo(in io.Reader, out io.Writer) error {
-	r, w := wire.NewReader(in, 0), wire.NewWriter(out)
-	for {
-		m, err := r.Next()
-		var bad *wire.LineError
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case errors.As(err, &bad):
-			err = w.Write(wire.ReplyError(bad.Msg.ID, &wire.Error{Code: bad.Code, Message: bad.Reason}))
-		case err == nil && m.Kind() == wire.Request:
-			err = w.Write(echoReply(m))
-		}
-		if err != nil {
-			return err
-		}
+	s, err := front.New(front.Options{Handler: echo{}, Info: front.Info{Name: echoServer, Version: "1"}})
+	if err != nil {
+		return err
 	}
+	return s.ServeStdio(context.Background(), in, out)
 }
 
-func echoReply(m wire.Message) []byte {
-	switch m.Method {
-	case "tools/call":
-		text := wire.Get(m.Params, "arguments", "text")
-		if text == nil {
-			return wire.ReplyError(m.ID, &wire.Error{Code: -32602, Message: "no argument text"})
-		}
-		result := append([]byte(`{"content":[{"type":"text","text":`), text...)
-		return wire.Reply(m.ID, append(result, "}]}"...))
-	case "initialize":
-		return wire.Reply(m.ID, []byte(echoHello))
-	case "tools/list":
-		return wire.Reply(m.ID, []byte(echoTools))
-	case "ping":
-		return wire.Reply(m.ID, []byte("{}"))
-	}
-	return wire.ReplyError(m.ID, &wire.Error{Code: -32601, Message: "method not found: " + m.Method})
+// echo is the tool.
+type echo struct{}
+
+func (echo) OpenSession(context.Context, *front.Session) error             { return nil }
+func (echo) CloseSession(context.Context, *front.Session, front.End) error { return nil }
+func (echo) SetLogLevel(context.Context, *front.Session, string) error     { return nil }
+
+func (echo) ListTools(context.Context, *front.Session) (json.RawMessage, error) {
+	return json.RawMessage(echoTools), nil
 }
+
+func (echo) CallTool(_ context.Context, _ *front.Session, c front.Call) (json.RawMessage, error) {
+	text := wire.Get(c.Arguments, "text")
+	if text == nil {
+		return nil, &wire.Error{Code: wire.CodeInvalidParams, Message: "no argument text"}
+	}
+	result := make([]byte, 0, len(text)+len(echoHead)+len(echoTail))
+	return append(append(append(result, echoHead...), text...), echoTail...), nil
+}
+
+const (
+	echoHead = `{"content":[{"type":"text","text":`
+	echoTail = `}]}`
+)

@@ -33,7 +33,8 @@ func (p page) aims(aims []Aim) error {
 
 // WriteText renders the report for people.
 func (r CallsReport) WriteText(w io.Writer) error {
-	p := newPage(w, r.Machine, "tool calls: straight to an echo server, and through the router")
+	p := newPage(w, r.Machine, "tool calls: straight to an echo server, and through the router\n"+
+		"direct is a whole MCP server, made of the same parts as the router, that gives a text back")
 	for _, c := range r.Cases {
 		p.heads(fmt.Sprintf("%d bytes, callers: %d", c.Payload, c.Callers))
 		p.figure("direct", c.Direct)
