@@ -93,16 +93,18 @@ func (s *Server) listenAdmin() (net.Listener, error) {
 		return nil, err
 	}
 	defer release()
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+	// The name appears when the mode is right.
+	beside := path + ".new"
+	if err := os.Remove(beside); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("admin socket: %w", err)
 	}
-	l, err := net.Listen("unix", path)
+	l, err := net.Listen("unix", beside)
 	if err != nil {
 		return nil, fmt.Errorf("admin socket: %w", err)
 	}
 	// The name may go through a descriptor that is closed by then.
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	if err := os.Chmod(path, 0o600); err != nil {
+	if err := errors.Join(os.Chmod(beside, 0o600), os.Rename(beside, path)); err != nil {
 		return nil, errors.Join(fmt.Errorf("admin socket: %w", err), l.Close())
 	}
 	return l, nil

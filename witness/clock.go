@@ -149,12 +149,7 @@ func (s *Server) newestToken(r store.Reader) (at time.Time, err error) {
 		return at, err
 	}
 	records, err := readStamps(r, size)
-	for _, rec := range records {
-		if rec.Time.After(at) {
-			at = rec.Time
-		}
-	}
-	return at, err
+	return records.newest(), err
 }
 
 // ConfirmClock is the operator's word that the clock is right now. It outlives

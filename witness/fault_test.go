@@ -86,9 +86,7 @@ func failOneWrite(t *testing.T, failing int, applied bool) {
 	})
 	m := newMonitor(t, mustLog(r))
 	a, b := r.enrolled().grow(9, "a"), newAgent(t).grow(3, "b")
-	if err := r.server.Stamp(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	r.firstStamp()
 	acked := r.add(a, 0, 2)
 	m.follow(r.client)
 	f.arm(failing, applied, errDisk)

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -139,6 +140,18 @@ func (r *rig) status() witness.Status {
 		r.t.Fatal(err)
 	}
 	return st
+}
+
+// firstStamp waits for the round that the first activity starts, so that none
+// comes later by itself.
+func (r *rig) firstStamp() {
+	r.t.Helper()
+	for end := time.Now().Add(20 * time.Second); r.status().Stamped == 0; {
+		if time.Now().After(end) {
+			r.t.Fatal("the first activity was not stamped")
+		}
+		runtime.Gosched()
+	}
 }
 
 // post sends an add-checkpoint body and gives the whole answer.

@@ -2,6 +2,7 @@ package witness
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,6 +28,10 @@ type Authority struct {
 	Timestamper Timestamper
 	Verify      tsa.VerifyOptions
 	Certs       [][]byte // DER, kept as blobs beside its tokens
+
+	// Revocation gives revocation lists (DER) for the certificates of a token's
+	// chain; they are judged, and kept as blobs. Nil: none.
+	Revocation func(ctx context.Context, chain []*x509.Certificate) [][]byte
 }
 
 // Options of New. The zero value of a field means what its comment says.
@@ -42,6 +47,10 @@ type Options struct {
 	// Dir, whose tokens are labelled self-issued.
 	Authorities []Authority
 	StampEvery  time.Duration // zero: a minute
+
+	// TimeQuorum is how many distinct operators must have stamped a checkpoint
+	// for its time to count as attested. Zero: 1.
+	TimeQuorum int
 
 	// RatePerSecond bounds the heads and events of one origin, with bursts of
 	// five seconds' worth. Zero: 20; below zero: no bound.
@@ -64,6 +73,9 @@ func (o Options) checked() (Options, error) {
 	if o.StampEvery < 0 {
 		return o, fmt.Errorf("witness: StampEvery is %v, want more than zero", o.StampEvery)
 	}
+	if o.TimeQuorum < 0 || o.TimeQuorum > max(1, len(o.Authorities)) {
+		return o, fmt.Errorf("witness: TimeQuorum is %d of %d authorities", o.TimeQuorum, max(1, len(o.Authorities)))
+	}
 	o.Authorities = append([]Authority(nil), o.Authorities...)
 	names := map[string]bool{}
 	for _, a := range o.Authorities {
@@ -81,6 +93,9 @@ func (o Options) checked() (Options, error) {
 func (o Options) withDefaults() Options {
 	if o.StampEvery == 0 {
 		o.StampEvery = defaultStampEvery
+	}
+	if o.TimeQuorum == 0 {
+		o.TimeQuorum = 1
 	}
 	if o.RatePerSecond == 0 {
 		o.RatePerSecond = defaultRate

@@ -66,6 +66,7 @@ type eventRecord struct {
 // stampPlace is the newest stamped checkpoint.
 type stampPlace struct {
 	Size uint64 `json:"size"`
+	Full uint64 `json:"full,omitempty"` // newest size that the quorum of operators stamped; no leaf tells of it
 }
 
 // latest is the size and root that the next head must extend.

@@ -3,7 +3,6 @@ package witness
 import (
 	"encoding/asn1"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -195,7 +194,11 @@ func (s *Server) getTimestamp(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	s.serve(w, r, typeText, cacheForever, func(p published) (b []byte, err error) {
+	cache := cacheNever // an authority may stamp it later than the others
+	if isNote {
+		cache = cacheForever
+	}
+	s.serve(w, r, typeText, cache, func(p published) (b []byte, err error) {
 		records, err := readStamps(p, size)
 		if err != nil {
 			return nil, err
@@ -251,17 +254,6 @@ func (s *Server) getBlob(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.serve(w, r, typeBytes, cacheForever, func(p published) ([]byte, error) { return p.Get(store.Blobs, hash[:]) })
-}
-
-func readStamps(r store.Reader, size uint64) (records []stampRecord, err error) {
-	b, err := r.Get(store.Stamps, store.Key64(size))
-	if err != nil {
-		return nil, fmt.Errorf("timestamp of size %d: %w", size, err)
-	}
-	if err := json.Unmarshal(b, &records); err != nil {
-		return nil, fmt.Errorf("%w: stamps of size %d: %w", store.ErrDamaged, size, err)
-	}
-	return records, nil
 }
 
 func parsePathSize(name string) (uint64, error) {

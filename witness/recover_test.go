@@ -224,6 +224,7 @@ func TestShardsAreGuardedToo(t *testing.T) {
 	w := newRolledBack(t)
 	w.recover(api.ShardRollback)
 	w.start()
+	w.firstStamp()
 	w.add(w.a, 3, 6)
 	want := w.status().Checkpoint
 	if err := w.end(); err != nil {

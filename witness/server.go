@@ -31,6 +31,7 @@ type Server struct {
 	newest   chan store.State    // holds the newest durable state for the head file
 
 	stampMu sync.Mutex // one timestamp round at a time
+	stamps  timeState
 }
 
 // New opens the witness of o.Dir and checks that the log is what its last

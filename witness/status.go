@@ -13,21 +13,21 @@ import (
 
 // Status is the state of the witness as its operator sees it.
 type Status struct {
-	Origin      string    `json:"origin"`
-	Log         string    `json:"log"`      // vkey
-	Cosigner    string    `json:"cosigner"` // vkey
-	Size        uint64    `json:"size"`
-	Root        tlog.Hash `json:"root"`
-	Checkpoint  string    `json:"checkpoint"` // signed
-	Agents      int       `json:"agents"`
-	Stamped     uint64    `json:"stamped"`     // size of the newest stamped checkpoint
-	StampedAt   time.Time `json:"stamped_at"`  // by the first of its tokens; zero: never
-	Authorities []string  `json:"authorities"` // asked for timestamps
-	HeadFile    string    `json:"head_file"`   // empty: none
-	Queued      int       `json:"queued"`      // requests that wait for the sequencer
-	Commits     uint64    `json:"commits"`     // batches since the start
-	Requests    uint64    `json:"requests"`    // requests in them
-	Unhealthy   string    `json:"unhealthy,omitempty"`
+	Origin     string     `json:"origin"`
+	Log        string     `json:"log"`      // vkey
+	Cosigner   string     `json:"cosigner"` // vkey
+	Size       uint64     `json:"size"`
+	Root       tlog.Hash  `json:"root"`
+	Checkpoint string     `json:"checkpoint"` // signed
+	Agents     int        `json:"agents"`
+	Stamped    uint64     `json:"stamped"`    // size of the newest stamped checkpoint
+	StampedAt  time.Time  `json:"stamped_at"` // by the newest of its tokens; zero: never
+	Time       TimeStatus `json:"time"`
+	HeadFile   string     `json:"head_file"` // empty: none
+	Queued     int        `json:"queued"`    // requests that wait for the sequencer
+	Commits    uint64     `json:"commits"`   // batches since the start
+	Requests   uint64     `json:"requests"`  // requests in them
+	Unhealthy  string     `json:"unhealthy,omitempty"`
 }
 
 // Agent is one enrolled origin.
@@ -46,9 +46,6 @@ type Agent struct {
 func (s *Server) Status(context.Context) (st Status, err error) {
 	log, cosigner := s.Vkeys()
 	st = Status{Origin: s.origin, Log: log.String(), Cosigner: cosigner.String(), HeadFile: s.o.HeadFile}
-	for _, a := range s.o.Authorities {
-		st.Authorities = append(st.Authorities, a.Name)
-	}
 	st.Queued, st.Commits, st.Requests = len(s.seq.queue), s.seq.commits.Load(), s.seq.writes.Load()
 	if err := s.Ready(); err != nil {
 		st.Unhealthy = err.Error()
@@ -59,22 +56,16 @@ func (s *Server) Status(context.Context) (st Status, err error) {
 			return fmt.Errorf("%w: the newest checkpoint: %w", store.ErrDamaged, err)
 		}
 		st.Size, st.Root, st.Checkpoint = cp.Size, cp.Root, string(p.checkpoint)
-		return st.readRest(p)
+		return s.statusOf(p, &st)
 	})
 	return st, err
 }
 
-func (st *Status) readRest(p published) (err error) {
-	if st.Stamped, err = lastStamped(p, st.Origin); err != nil {
+func (s *Server) statusOf(p published, st *Status) (err error) {
+	if st.Time, err = s.timeStatus(p); err != nil {
 		return err
 	}
-	if st.Stamped > 0 {
-		records, err := readStamps(p, st.Stamped)
-		if err != nil || len(records) == 0 {
-			return err
-		}
-		st.StampedAt = records[0].Time
-	}
+	st.Stamped, st.StampedAt = st.Time.Size, st.Time.At
 	return scanAgents(p, func(*originRecord) { st.Agents++ })
 }
 
