@@ -171,7 +171,7 @@ func (j *lineJudge) links(p *parsed) {
 	}
 	j.place(p, s.Seq)
 	j.keys(p)
-	j.story.take(s)
+	j.story.take(j.verdict, s)
 }
 
 // elsewhere says what in a signed line belongs to another place or chain.

@@ -202,18 +202,16 @@ func (v *verdict) provedHead(s Source, c Container, head tlog.Checkpoint, k prov
 	if h != nil && v.head(note, head, ring, "head") {
 		v.rep.Witnessed = 1
 		v.times(&c.Evidence, h)
+		v.renewals(c, h)
 	}
 	v.pins(ring)
-	if len(c.Renewals) > 0 {
-		v.unchecked(AxisTime, "%d renewals of timestamps", len(c.Renewals))
-	}
 	v.containerAgainst(s, head, h)
 }
 
 // namedBlobs refuses validation data that no token names.
 func (v *verdict) namedBlobs(c Container) {
 	named := map[tlog.Hash]bool{}
-	for _, t := range c.Evidence.Times {
+	for _, t := range c.times() {
 		for _, ref := range t.Blobs {
 			named[ref.Hash] = true
 		}

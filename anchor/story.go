@@ -1,8 +1,11 @@
 package anchor
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"hash/maphash"
+	"strings"
 
 	"toolguardian/chain"
 	"toolguardian/receipts"
@@ -14,15 +17,27 @@ type story struct {
 	seed     maphash.Seed
 	calls    map[uint64]struct{}
 	sessions map[uint64]struct{}
-	closed   map[uint64]struct{}
+	closed   map[sessionID]uint64 // seq of the close
 
 	callsSeen, outcomes, twice int64
 	afterClose, interrupted    int64
-	gaps, notBefore            int64
+	gaps, notRun, notBefore    int64
 	erased                     []erasure
 
 	salts Salts             // nil: not asked
 	gone  []receipts.Erased // salts that are not there, at most maxFindings and one
+}
+
+// gapNotRun begins a gap's reason where its calls did not run.
+const gapNotRun = "calls not run"
+
+// sessionID is half of a session's SHA-256: a receipt after a close fails a
+// chain, so no two sessions may be taken for one.
+type sessionID [16]byte
+
+func idOfSession(name string) sessionID {
+	sum := sha256.Sum256([]byte(name))
+	return sessionID(sum[:len(sessionID{})])
 }
 
 type erasure struct {
@@ -32,7 +47,7 @@ type erasure struct {
 }
 
 func newStory() *story {
-	return &story{seed: maphash.MakeSeed(), calls: map[uint64]struct{}{}, sessions: map[uint64]struct{}{}, closed: map[uint64]struct{}{}}
+	return &story{seed: maphash.MakeSeed(), calls: map[uint64]struct{}{}, sessions: map[uint64]struct{}{}, closed: map[sessionID]uint64{}}
 }
 
 func (t *story) hash(s string) uint64 { return maphash.String(t.seed, s) }
@@ -51,13 +66,36 @@ func (t *story) salted(s *receipts.Statement) {
 	}
 }
 
-func (t *story) take(s *receipts.Statement) {
+// endsWithSession are the kinds that a session writes of itself. A late result
+// and a gap are told by whoever comes next, under the session they concern.
+func endsWithSession(k receipts.Kind) bool {
+	switch k {
+	case receipts.KindSessionOpen, receipts.KindSessionClose, receipts.KindDecision, receipts.KindDenied, receipts.KindRefused,
+		receipts.KindQuestion, receipts.KindAnswer, receipts.KindOutcome, receipts.KindHeartbeat:
+		return true
+	}
+	return false
+}
+
+// afterEnd finds a receipt of a session that has closed: no router writes one.
+func (t *story) afterEnd(v *verdict, s *receipts.Statement, name string) {
+	closed, over := t.closed[idOfSession(name)]
+	if !over || !endsWithSession(s.Kind) {
+		return
+	}
+	t.afterClose++
+	v.find(Finding{Reason: Spliced, Axis: AxisCompleteness, Index: at(s.Seq),
+		Detail: fmt.Sprintf("a %s receipt of a session that receipt %d had closed: no router writes one", s.Kind, closed)})
+}
+
+func (t *story) take(v *verdict, s *receipts.Statement) {
 	if t.salts != nil {
 		t.salted(s)
 	}
-	session := t.hash(s.Text("session"))
-	if _, over := t.closed[session]; over && s.Kind != receipts.KindLate {
-		t.afterClose++
+	name := s.Text("session")
+	session := t.hash(name)
+	if len(t.closed) > 0 {
+		t.afterEnd(v, s, name)
 	}
 	if s.NotBefore != nil {
 		t.notBefore++
@@ -67,7 +105,7 @@ func (t *story) take(s *receipts.Statement) {
 		t.sessions[session] = struct{}{}
 	case receipts.KindSessionClose:
 		delete(t.sessions, session)
-		t.closed[session] = struct{}{}
+		t.closed[idOfSession(name)] = s.Seq
 		if s.Text("end") == receipts.EndInterrupted {
 			t.interrupted++
 		}
@@ -78,6 +116,9 @@ func (t *story) take(s *receipts.Statement) {
 		delete(t.calls, t.hash(s.Text("call", "id")))
 	case receipts.KindGap:
 		t.gaps++
+		if strings.HasPrefix(s.Text("reason"), gapNotRun) {
+			t.notRun++
+		}
 	case receipts.KindErasure:
 		for _, e := range s.Erased {
 			t.erased = append(t.erased, erasure{told: s.Seq, of: e, reason: s.Text("reason")})
@@ -98,23 +139,29 @@ func (t *story) tell(v *verdict) {
 	v.state(AxisCompleteness, StateLimited)
 	v.checked(AxisCompleteness, "%d calls decided, %d outcomes, %d calls without an outcome", t.callsSeen, t.outcomes, len(t.calls))
 	v.checked(AxisCompleteness, "%d sessions without an end (their end is unknown), %d interrupted", len(t.sessions), t.interrupted)
-	for _, note := range []struct {
-		n    int64
-		text string
-	}{
-		{t.gaps, "%d gap receipts: calls ran that were not recorded"},
-		{t.twice, "%d calls decided twice under one id (a retry)"},
-		{t.afterClose, "%d receipts after their session's close"},
-	} {
-		if note.n > 0 {
-			v.checked(AxisCompleteness, note.text, note.n)
-		}
+	t.tellGaps(v)
+	if t.twice > 0 {
+		v.checked(AxisCompleteness, "%d calls decided twice under one id (a retry)", t.twice)
 	}
 	v.unchecked(AxisCompleteness, "calls that never reached the router leave no receipt")
 	v.rep.Counts["calls"], v.rep.Counts["outcomes"], v.rep.Counts["openCalls"] = t.callsSeen, t.outcomes, int64(len(t.calls))
 	v.rep.Counts["gaps"], v.rep.Counts["retries"], v.rep.Counts["openSessions"] = t.gaps, t.twice, int64(len(t.sessions))
 	v.rep.Counts["afterClose"], v.rep.Counts["notBefore"] = t.afterClose, t.notBefore
 	t.tellErased(v)
+}
+
+// tellGaps says what the gaps stand for, as their reasons tell.
+func (t *story) tellGaps(v *verdict) {
+	var what []string
+	if ran := t.gaps - t.notRun; ran > 0 {
+		what = append(what, fmt.Sprintf("calls ran that were not recorded, or not whole (%d)", ran))
+	}
+	if t.notRun > 0 {
+		what = append(what, fmt.Sprintf("calls were not run, since they could not be recorded (%d)", t.notRun))
+	}
+	if t.gaps > 0 {
+		v.checked(AxisCompleteness, "%d gap receipts: %s", t.gaps, strings.Join(what, ", "))
+	}
 }
 
 func (t *story) tellErased(v *verdict) {

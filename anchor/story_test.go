@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -162,7 +163,7 @@ func TestStory(t *testing.T) {
 	m.add(receipts.NewOutcome(session("one"), receipts.Outcome{Call: call("a"), Status: receipts.StatusOK}))
 	decide("two", "b") // never ends
 	m.add(receipts.NewSessionClose(session("one"), receipts.EndInterrupted))
-	m.add(receipts.NewHeartbeat(session("one"))) // after the end
+	m.add(receipts.NewGap(session("one"), receipts.Gap{Count: 1, Reason: "calls not run: no space"}))
 	m.add(receipts.NewSessionClose(session("two"), receipts.EndClosed))
 	m.add(receipts.NewLate(session("two"), receipts.Outcome{Call: call("b"), Status: receipts.StatusOK}))
 	m.add(receipts.NewGap(session("three"), receipts.Gap{Count: 2, Reason: "no space"}))
@@ -171,10 +172,31 @@ func TestStory(t *testing.T) {
 	if r.Exit != 2 || reasons(r) != "UNPROTECTED ERASED" {
 		t.Error(text(r))
 	}
-	for name, want := range map[string]int64{"calls": 3, "outcomes": 1, "openCalls": 1, "openSessions": 1, "retries": 1, "afterClose": 1, "gaps": 1} {
+	if want := "2 gap receipts: calls ran that were not recorded, or not whole (1), calls were not run, since they could not be recorded (1)"; !strings.Contains(text(r), want) {
+		t.Errorf("no line %q in\n%s", want, text(r))
+	}
+	for name, want := range map[string]int64{"calls": 3, "outcomes": 1, "openCalls": 1, "openSessions": 1, "retries": 1, "afterClose": 0, "gaps": 2} {
 		if r.Counts[name] != want {
 			t.Errorf("%s %d, want %d", name, r.Counts[name], want)
 		}
+	}
+}
+
+// No router writes a receipt of a session that has closed; a late result and a
+// gap are told when they can be.
+func TestAfterClose(t *testing.T) {
+	m := makeChain(t, "a.invalid", "k")
+	c := common()
+	m.add(receipts.NewSessionOpen(c, "2025-06-18", time.Minute, receipts.Commit(receipts.FieldPrincipal, [32]byte{1}, nil)))
+	m.add(receipts.NewSessionClose(c, receipts.EndClosed))
+	m.add(receipts.NewLate(c, receipts.Outcome{Call: receipts.Call{ID: "a"}, Status: receipts.StatusOK}))
+	m.add(receipts.NewGap(c, receipts.Gap{Count: 1, Reason: "no space"}))
+	if r := m.verify(); r.Exit != 2 || reasons(r) != "UNPROTECTED" {
+		t.Error(text(r))
+	}
+	m.add(receipts.NewHeartbeat(c))
+	if r := m.verify(); r.Exit != 1 || reasons(r) != "SPLICED UNPROTECTED" || *r.Reasons[0].Index != 5 || r.Counts["afterClose"] != 1 {
+		t.Error(text(r))
 	}
 }
 

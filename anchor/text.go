@@ -84,3 +84,11 @@ func (a Axis) write(b *strings.Builder) {
 		fmt.Fprintf(b, "  - not checked: %s\n", line)
 	}
 }
+
+// short is the beginning of a hash or key id, enough to tell it from others.
+func short(hex string) string {
+	if len(hex) <= 8 {
+		return hex
+	}
+	return hex[:8] + "…"
+}

@@ -37,7 +37,7 @@ func (v *verdict) times(ev *Evidence, h *headLeaf) {
 		return
 	}
 	note := stampedNote(h)
-	blobs := v.blobs(ev)
+	blobs := v.blobs(ev.Times, ev.Blobs)
 	var failed []Finding
 	var best tsa.Token
 	for i, t := range ev.Times {
@@ -77,15 +77,15 @@ func stampedNote(h *headLeaf) []byte {
 }
 
 // blobs returns the validation data by kind; each must be named by a token.
-func (v *verdict) blobs(ev *Evidence) map[api.BlobKind][][]byte {
+func (v *verdict) blobs(times []TimeEvidence, blobs [][]byte) map[api.BlobKind][][]byte {
 	kinds := map[tlog.Hash]api.BlobKind{}
-	for _, t := range ev.Times {
+	for _, t := range times {
 		for _, ref := range t.Blobs {
 			kinds[ref.Hash] = ref.Kind
 		}
 	}
 	out := map[api.BlobKind][][]byte{}
-	for _, b := range ev.Blobs {
+	for _, b := range blobs {
 		if kind, ok := kinds[sha256.Sum256(b)]; ok {
 			out[kind] = append(out[kind], b)
 		}

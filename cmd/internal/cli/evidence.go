@@ -128,7 +128,7 @@ func (e *evidence) get() (*opened, error) {
 func (e *evidence) attach(c *chain.Chain) *opened {
 	ctx, stop := context.WithCancel(e.ctx)
 	o := &opened{Chain: c, stop: stop}
-	s, err := e.a.streamer(c, e.dir)
+	s, err := e.a.streamer(c, e.dir, heartbeat)
 	if err != nil {
 		e.a.say("tool-guardian: heads are not streamed: %v", err)
 		return o

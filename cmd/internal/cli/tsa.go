@@ -220,15 +220,6 @@ func (a *app) printToken(t tsa.Token) {
 	}
 }
 
-// readInput reads a file that the caller named.
-func readInput(name string) ([]byte, error) {
-	b, err := os.ReadFile(name)
-	if err != nil {
-		return nil, usagef("%v: check the path", err)
-	}
-	return b, nil
-}
-
 func readRoots(name string) (*x509.CertPool, error) {
 	b, err := readInput(name)
 	if err != nil {
