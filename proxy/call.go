@@ -34,6 +34,7 @@ type trip struct {
 	watched  bool          // by the loop guard, under key
 	key      guard.Key
 	notices  []string // for the client, before the result
+	repeated bool     // it was sent a second time
 }
 
 // call is call_tool: every step a call goes through, in order. The question to
@@ -77,7 +78,7 @@ func (r *Router) arguments(in args.Call, t catalogue.Tool) (json.RawMessage, err
 // loops says whether the call has been made so often, always with the same
 // result, that it is not made again.
 func (r *Router) loops(t *trip) bool {
-	if r.o.Unguarded || guard.Exempt(r.file.loopExempt, t.tool.Server, t.tool.Name) {
+	if r.o.Unguarded || guard.Listed(r.file.loopExempt, t.tool.Server, t.tool.Name) {
 		return false
 	}
 	t.watched, t.key = true, t.s.loops.Key(t.tool.Server, t.tool.Name, t.sent)
@@ -187,7 +188,7 @@ func (r *Router) forward(ctx context.Context, t *trip) (json.RawMessage, error) 
 	t.over = make(chan struct{})
 	defer close(t.over)
 	seen := backend.Observer{Progress: t.c.Progress, Log: t.c.Log, Late: r.late(ctx, t)}
-	reply, err := t.to.b.Request(ctx, "tools/call", t.params(), seen)
+	reply, err := r.request(ctx, t, seen)
 	r.ran(t, reply, err)
 	end := r.ended(t, reply, err)
 	if err := r.evidence.ended(ctx, t, end); err != nil && r.o.Evidence == EvidenceRequired {
@@ -197,6 +198,23 @@ func (r *Router) forward(ctx context.Context, t *trip) (json.RawMessage, error) 
 		return nil, front.ErrCancelled
 	}
 	return end.delivered, nil
+}
+
+// request sends the call, once: where its server ends before it answers, only
+// what was declared repeatable is sent again, to the server's next process. If
+// that is not reached, the first sending's end stands.
+func (r *Router) request(ctx context.Context, t *trip, seen backend.Observer) (backend.Reply, error) {
+	params := t.params()
+	reply, err := t.to.b.Request(ctx, "tools/call", params, seen)
+	if !errors.Is(err, backend.ErrDied) || !guard.Listed(r.file.repeatable, t.tool.Server, t.tool.Name) {
+		return reply, err
+	}
+	again, second := t.to.b.Request(ctx, "tools/call", params, seen)
+	if errors.Is(second, backend.ErrNotSent) {
+		return reply, err
+	}
+	t.repeated = true
+	return again, second
 }
 
 // late records an answer that came after its call had been given up. Nobody is
@@ -226,6 +244,9 @@ type end struct {
 // ended reads what came of a call and forms what the client is shown.
 func (r *Router) ended(t *trip, reply backend.Reply, err error) end {
 	e := r.outcome(t, reply, err)
+	if t.repeated {
+		e.changes = append(e.changes, sentAgain)
+	}
 	if whole := front.Complete(t.s.Session, e.delivered); len(whole) != len(e.delivered) {
 		e.delivered, e.changes = whole, append(e.changes, addedMembers)
 	}

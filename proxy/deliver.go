@@ -58,6 +58,7 @@ const (
 	addedStructured = "structuredContent added as text"
 	wrappedContent  = "content wrapped in an array"
 	addedMembers    = "members of the revision added"
+	sentAgain       = "sent again"
 	notDelivered    = "not delivered"
 )
 

@@ -99,18 +99,18 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-func TestExempt(t *testing.T) {
+func TestListed(t *testing.T) {
 	list := []string{"poller", "jobs.status", "ci.wait_*", "tail*"}
 	for name, want := range map[[2]string]bool{
 		{"poller", "x"}: true, {"jobs", "status"}: true, {"jobs", "start"}: false, {"ci", "wait_for"}: true,
 		{"ci", "run"}: false, {"any", "tail_log"}: true, {"poller2", "x"}: false,
 	} {
-		if got := Exempt(list, name[0], name[1]); got != want {
+		if got := Listed(list, name[0], name[1]); got != want {
 			t.Errorf("%v: %v", name, got)
 		}
 	}
-	if Exempt(nil, "s", "t") {
-		t.Error("exempt by an empty list")
+	if Listed(nil, "s", "t") {
+		t.Error("on an empty list")
 	}
 }
 

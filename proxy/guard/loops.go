@@ -96,9 +96,9 @@ func (l *Loops) equal(k Key) (n int) {
 	return n
 }
 
-// Exempt says whether a tool is on a list of selectors: a server, a tool,
+// Listed says whether a tool is on a list of selectors: a server, a tool,
 // "server.tool", or the beginning of one of them before a star.
-func Exempt(selectors []string, server, tool string) bool {
+func Listed(selectors []string, server, tool string) bool {
 	full := server + "." + tool
 	for _, s := range selectors {
 		if s == server || s == tool || s == full {
