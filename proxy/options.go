@@ -78,6 +78,9 @@ type Options struct {
 	DescribeFull bool          // describe_tool answers in full where detail is absent
 	DescWords    int           // of a description in a line; 0: 12
 	MaxChars     int           // of a server's block in a list; 0: no bound
+	Terse        bool          // a sentence for each tool of the router's own, for small windows
+	Needs        bool          // a search says which tool provides a required argument
+	SkillFolders []string      // where SKILL.md files are looked for
 
 	Version string
 	Now     func() time.Time // nil: time.Now

@@ -30,11 +30,14 @@ type Router struct {
 	servers  []*server // in the order of the configuration, none disabled
 	file     fileSettings
 	checks   *args.Checker   // nil: arguments are not checked
+	skills   *catalogue.Skills
 	tools    json.RawMessage // the answer to tools/list, the same for a whole run
 	evidence *evidence       // nil: off
 	news     atomic.Uint64   // how often a backend said that something changed
 	view     atomic.Pointer[view]
 	sessions sync.Map // *front.Session → *session
+
+	retrieve func(context.Context, json.RawMessage) answer // reads back what was shortened; nil: nothing is
 }
 
 var _ front.Handler = (*Router)(nil)
@@ -56,17 +59,14 @@ func New(o Options) (*Router, error) {
 	if !o.Unchecked {
 		r.checks = args.NewChecker(o.CheckLimit)
 	}
-	var named []string
+	r.findSkills()
 	for _, s := range o.Config.Servers {
 		if s.Disabled {
 			continue
 		}
 		r.servers = append(r.servers, r.newServer(s))
-		if !o.Policy.DeniesServer(s.Name) {
-			named = append(named, s.Name)
-		}
 	}
-	r.tools, err = toolList(serverLine(named, r.describe))
+	r.tools, err = r.menu().list()
 	return r, err
 }
 
@@ -183,9 +183,12 @@ func (r *Router) dispatch(ctx context.Context, s *session, c front.Call) (json.R
 		s.looks.Called()
 		return r.call(ctx, s, c)
 	}
+	if own, ok := r.report(c.Name); ok {
+		return r.say(own(ctx, c.Arguments))
+	}
 	return nil, &wire.Error{Code: wire.CodeInvalidParams, Message: fmt.Sprintf(
 		"unknown tool %q; use %s to run a tool of a server. Tools: %s", c.Name, callTool,
-		strings.Join([]string{listTool, searchTool, describeTool, callTool}, ", "))}
+		strings.Join(r.menu().names(), ", "))}
 }
 
 // look answers a tool that only looks for others.

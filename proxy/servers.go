@@ -192,7 +192,7 @@ func (r *Router) catalogue() *catalogue.Catalogue {
 		entries[i], ok = s.entry()
 		settled = settled && ok
 	}
-	c := catalogue.New(entries, catalogue.Options{Visible: r.visible, DescWords: r.o.DescWords, MaxChars: r.o.MaxChars})
+	c := catalogue.New(entries, catalogue.Options{Visible: r.visible, DescWords: r.o.DescWords, MaxChars: r.o.MaxChars, Needs: r.o.Needs})
 	if settled {
 		r.view.Store(&view{news, c})
 	}

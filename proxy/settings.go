@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
+	"toolguardian/proxy/catalogue"
 	"toolguardian/proxy/wire"
 )
 
@@ -22,8 +25,12 @@ func (o *Options) ReadSettings(lookup func(name string) (string, bool)) error {
 		{"TOOL_GUARDIAN_WAIT", seconds(&o.Wait)},
 		{"TOOL_GUARDIAN_START_TIMEOUT", seconds(&o.StartTimeout)},
 		{"TOOL_GUARDIAN_CALL_TIMEOUT", seconds(&o.CallTimeout)},
+		{"TOOL_GUARDIAN_PRESET", o.preset}, // before those that override it
 		{"TOOL_GUARDIAN_DESC_WORDS", whole(&o.DescWords)},
 		{"TOOL_GUARDIAN_CATALOGUE_CHARS", whole(&o.MaxChars)},
+		{"TOOL_GUARDIAN_TERSE", unless(&o.Terse, "0")},
+		{"TOOL_GUARDIAN_HINTS", is(&o.Needs, "1")},
+		{"TOOL_GUARDIAN_SKILLS", folders(&o.SkillFolders)},
 		{"TOOL_GUARDIAN_RAW_RESULTS", is(&o.RawResults, "1")},
 		{"TOOL_GUARDIAN_DESCRIBE_DETAIL", is(&o.DescribeFull, "full")},
 		{"TOOL_GUARDIAN_EVIDENCE", mode(&o.Evidence)},
@@ -81,6 +88,30 @@ func is(to *bool, on string) func(string) error {
 	}
 }
 
+func unless(to *bool, off string) func(string) error {
+	return func(v string) error {
+		*to = v != off
+		return nil
+	}
+}
+
+// preset sets several values at once.
+func (o *Options) preset(v string) error {
+	if v != "small" {
+		return errors.New("use small, or leave it out")
+	}
+	o.MaxChars, o.DescWords, o.Terse = 1500, 6, true
+	return nil
+}
+
+// folders are written like PATH.
+func folders(to *[]string) func(string) error {
+	return func(v string) error {
+		*to = slices.DeleteFunc(filepath.SplitList(v), func(f string) bool { return f == "" })
+		return nil
+	}
+}
+
 func mode(to *EvidenceMode) func(string) error {
 	return func(v string) error {
 		switch m := EvidenceMode(v); m {
@@ -95,6 +126,7 @@ func mode(to *EvidenceMode) func(string) error {
 // fileSettings are those of the config file's toolGuardian that concern the
 // router.
 type fileSettings struct {
+	groups     []catalogue.Group
 	loopExempt []string // tools that are made to be polled
 	repeatable []string // tools that may be called again when their server died
 }
@@ -106,5 +138,10 @@ func readFile(toolGuardian json.RawMessage) (f fileSettings, err error) {
 			err = errors.Join(err, fmt.Errorf(`toolGuardian.%s is %s: use a list of tools, like ["server.tool", "server.prefix*"]`, name, raw))
 		}
 	}
-	return f, err
+	groups, wrong := catalogue.ParseGroups(wire.Get(toolGuardian, "groups"))
+	if wrong != nil {
+		wrong = fmt.Errorf("toolGuardian.%w", wrong)
+	}
+	f.groups = groups
+	return f, errors.Join(err, wrong)
 }

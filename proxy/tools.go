@@ -2,7 +2,10 @@ package proxy
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
+
+	"toolguardian/proxy/catalogue"
 )
 
 // The tools a client sees.
@@ -11,6 +14,10 @@ const (
 	searchTool   = "search_capabilities"
 	describeTool = "describe_tool"
 	callTool     = "call_tool"
+	groupsTool   = "list_groups_with_costs"
+	retrieveTool = "retrieve_spill"
+	skillsTool   = "list_skills"
+	skillTool    = "read_skill"
 )
 
 // definition is a router tool, its members in the order they are sent.
@@ -40,59 +47,169 @@ func reports(title string) annotations {
 	return annotations{Title: title, ReadOnly: true, Idempotent: true}
 }
 
-// definitions are the router's tools, in the order a model meets them.
-func definitions(servers string) []definition {
-	return []definition{
+// menu is what the router's own tools depend on. It holds no state of a
+// server, so that they stay the same for a whole run.
+type menu struct {
+	servers []served
+	skills  *catalogue.Skills
+	spills  bool // a result may be shortened and read back
+	terse   bool
+}
+
+// menu is what this router offers.
+func (r *Router) menu() menu {
+	m := menu{skills: r.skills, spills: r.retrieve != nil, terse: r.o.Terse}
+	for _, s := range r.servers {
+		if !r.o.Policy.DeniesServer(s.Name) {
+			m.servers = append(m.servers, served{s.Name, r.describe(s.Name)})
+		}
+	}
+	return m
+}
+
+func (m menu) names() (names []string) {
+	for _, d := range m.definitions() {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// served is a server by its name and what it is for, "" where nobody said.
+type served struct{ name, hint string }
+
+// definitions are the router's tools, in the order a model meets them. Each
+// parameter is explained once: by its own description, by its enum or, where
+// it has neither, by the tool's description naming it. Every word is paid for
+// with each request; TestCostOfTheToolList holds the limits.
+func (m menu) definitions() []definition {
+	if m.terse {
+		return m.terseDefinitions()
+	}
+	defs := []definition{
 		{Name: listTool, Annotations: reports("List capabilities"),
-			Description: "Start here: what you can do beyond your own tools. Without server, the tool names of every server; " +
-				"with server, each of its tools with a summary and an args line. Then use call_tool. " + servers,
+			Description: "Start here: what you can do beyond your own tools. Names all servers' tools, " +
+				"or one's with their args lines, ready for call_tool. " + m.serverLine(),
 			InputSchema: json.RawMessage(`{"type":"object","properties":{` +
-				`"server":{"type":"string","description":"One server, by the name above."}}}`)},
+				`"server":{"type":"string","description":"Show this one"}}}`)},
 		{Name: searchTool, Annotations: reports("Search capabilities"),
-			Description: "Find tools by keyword when you know the job and not the server: the best matches of all servers, " +
-				"each with its args line, ready for call_tool.",
+			Description: "Find what does a job across all servers: best matches first, each with its args line, ready for call_tool.",
 			InputSchema: json.RawMessage(`{"type":"object","properties":{` +
-				`"query":{"type":"string","description":"Words for the job, e.g. read file."},` +
-				`"server":{"type":"string","description":"Look in this server only."},` +
-				`"limit":{"type":"integer","description":"At most this many matches (8)."}},"required":["query"]}`)},
+				`"query":{"type":"string","description":"A few words, like read file"},` +
+				`"server":{"type":"string","description":"Look only here"},` +
+				`"limit":{"type":"integer","description":"Most matches (8)"}},"required":["query"]}`)},
 		{Name: describeTool, Annotations: reports("Describe a tool"),
-			Description: "The arguments of one tool, for when its args line was not enough. Then use call_tool.",
-			InputSchema: json.RawMessage(`{"type":"object","properties":{` +
-				`"server":{"type":"string","description":"The server that has the tool."},` +
-				`"tool":{"type":"string","description":"Its name, as listed."},` +
-				`"detail":{"type":"string","enum":["compact","full"],"description":"full: the whole definition and schema."}},` +
-				`"required":["server","tool"]}`)},
+			Description: "When the args line of a server's tool was not enough: what it requires, or its full schema. Then use call_tool.",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"server":{"type":"string"},"tool":{"type":"string"},` +
+				`"detail":{"type":"string","enum":["compact","full"]}},"required":["server","tool"]}`)},
 		{Name: callTool, Annotations: annotations{Title: "Call a tool", Destructive: true, OpenWorld: true},
-			Description: "Run a server's tool and get its result: the step that does the work, with whatever effect that tool has. " +
-				"Take the names from list_capabilities or search_capabilities.",
+			Description: "Do the work: run what a list or search showed, with whatever effect it has, and get the result.",
 			InputSchema: json.RawMessage(`{"type":"object","properties":{` +
-				`"server":{"type":"string","description":"The part before the dot in a listing."},` +
-				`"tool":{"type":"string","description":"The part after it."},` +
-				`"args":{"type":"object","description":"What its args line asks for; leave out if nothing."}},` +
-				`"required":["server","tool"]}`)},
+				`"server":{"type":"string","description":"As listed, before the dot"},` +
+				`"tool":{"type":"string","description":"As listed, after it"},` +
+				`"args":{"type":"object","description":"As its args line says"}},"required":["server","tool"]}`)},
+		{Name: groupsTool, Annotations: reports("List groups with costs"),
+			Description: "Only for questions about cost: the tokens that loading all tools would take, by group.",
+			InputSchema: json.RawMessage(noParameters)},
+	}
+	if m.spills {
+		defs = append(defs, definition{Name: retrieveTool, Annotations: reports("Retrieve a shortened result"),
+			Description: "Read back the original of a shortened result when you need more of it.",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{` +
+				`"id":{"type":"string","description":"sp_..., from the result"},` +
+				`"grep":{"type":"string","description":"Only lines matching this regex"},` +
+				`"start_line":{"type":"integer","description":"First line (1)"},` +
+				`"max_lines":{"type":"integer","description":"Most lines (400)"}},"required":["id"]}`)})
+	}
+	return append(defs, m.skillDefinitions("Guides written for tasks like yours. Read the one that fits with read_skill before you begin. Skills: ",
+		"The full text of one guide.", `,"description":"As list_skills names it"`)...)
+}
+
+const noParameters = `{"type":"object","properties":{}}`
+
+// skillDefinitions are there only when there are skills.
+func (m menu) skillDefinitions(list, read, name string) []definition {
+	names := m.skills.Names(skillChars)
+	if names == "" {
+		return nil
+	}
+	return []definition{
+		{Name: skillsTool, Annotations: reports("List skills"), Description: list + names + ".", InputSchema: json.RawMessage(noParameters)},
+		{Name: skillTool, Annotations: reports("Read a skill"), Description: read,
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"` + name + `}},"required":["name"]}`)},
 	}
 }
 
+// terseDefinitions are for small windows: a sentence each of at most
+// terseChars, which names the parameters.
+func (m menu) terseDefinitions() []definition {
+	defs := []definition{
+		{Name: listTool, Annotations: reports("List capabilities"),
+			Description: m.terseList(),
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"server":{"type":"string"}}}`)},
+		{Name: searchTool, Annotations: reports("Search capabilities"),
+			Description: "Find up to limit tools by query, on any server, for call_tool.",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string"},"server":{"type":"string"},` +
+				`"limit":{"type":"integer"}},"required":["query"]}`)},
+		{Name: describeTool, Annotations: reports("Describe a tool"),
+			Description: "Show a server's tool in full before call_tool.",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"server":{"type":"string"},"tool":{"type":"string"},` +
+				`"detail":{"type":"string","enum":["compact","full"]}},"required":["server","tool"]}`)},
+		{Name: callTool, Annotations: annotations{Title: "Call a tool", Destructive: true, OpenWorld: true},
+			Description: "Do the work: run a server's tool with its args.",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"server":{"type":"string"},"tool":{"type":"string"},` +
+				`"args":{"type":"object"}},"required":["server","tool"]}`)},
+	}
+	if m.spills {
+		defs = append(defs, definition{Name: retrieveTool, Annotations: reports("Retrieve a shortened result"),
+			Description: "Read back a shortened result by id: max_lines from start_line, or lines matching grep.",
+			InputSchema: json.RawMessage(`{"type":"object","properties":{"id":{"type":"string"},"grep":{"type":"string"},` +
+				`"start_line":{"type":"integer"},"max_lines":{"type":"integer"}},"required":["id"]}`)})
+	}
+	return append(defs, m.skillDefinitions("List guides for tasks: ", "Read a guide by its name.", "")...)
+}
+
 const (
-	hintChars  = 60  // of one server's description
-	hintBudget = 360 // of all descriptions together
+	hintChars  = 60  // of what one server is for
+	hintBudget = 160 // of all of them together
+	skillChars = 300 // of the names of skills
+	terseChars = 160 // of a description when it is terse
 )
 
-// serverLine names servers for a description. It holds no state, so that it
-// stays the same for a whole run.
-func serverLine(names []string, describe func(name string) string) string {
-	if len(names) == 0 {
+// serverLine names the servers for a description.
+func (m menu) serverLine() string {
+	if len(m.servers) == 0 {
 		return "No servers are configured."
 	}
-	parts, left := make([]string, len(names)), hintBudget
-	for i, name := range names {
-		parts[i] = name
-		hint := clip(describe(name), hintChars)
+	parts, left := make([]string, len(m.servers)), hintBudget
+	for i, s := range m.servers {
+		parts[i] = s.name
+		hint := clip(s.hint, hintChars)
 		if n := len([]rune(hint)); hint != "" && n <= left {
-			parts[i], left = name+" ("+hint+")", left-n
+			parts[i], left = s.name+" ("+hint+")", left-n
 		}
 	}
 	return "Servers: " + strings.Join(parts, ", ") + "."
+}
+
+// terseList names as many servers as its length allows.
+func (m menu) terseList() string {
+	const begin = "Start here: list all tools or a server's"
+	if len(m.servers) == 0 {
+		return begin + "; none are configured."
+	}
+	text := begin + ": "
+	for i, s := range m.servers {
+		next := s.name
+		if i > 0 {
+			next = ", " + s.name
+		}
+		rest := len(m.servers) - i
+		if len([]rune(text+next))+len(fmt.Sprintf(", +%d more.", rest)) > terseChars {
+			return text + fmt.Sprintf(", +%d more.", rest)
+		}
+		text += next
+	}
+	return text + "."
 }
 
 // Hints are what the servers without a description seem to be for, by the
@@ -125,9 +242,9 @@ func clip(s string, n int) string {
 	return strings.TrimSpace(string(r[:n-1])) + "…"
 }
 
-// toolList is the answer to tools/list.
-func toolList(servers string) (json.RawMessage, error) {
-	defs := definitions(servers)
+// list is the answer to tools/list.
+func (m menu) list() (json.RawMessage, error) {
+	defs := m.definitions()
 	for i := range defs {
 		defs[i].Meta = json.RawMessage(alwaysLoad)
 	}

@@ -3,14 +3,18 @@ package proxy
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"toolguardian/proxy/catalogue"
 	"toolguardian/proxy/config"
 	"toolguardian/proxy/wire"
 )
@@ -109,7 +113,7 @@ func wireCost(t *testing.T, list json.RawMessage) int {
 	return int(math.Ceil(float64(utf8.RuneCountInString(bare)) / 3.5))
 }
 
-func split(t *testing.T, list json.RawMessage) (tools []json.RawMessage) {
+func toolsOf(t *testing.T, list json.RawMessage) (tools []json.RawMessage) {
 	t.Helper()
 	if err := json.Unmarshal(list, &tools); err != nil {
 		t.Fatal(err)
@@ -158,65 +162,186 @@ func newRouter(t testing.TB, o Options) *Router {
 	return r
 }
 
-// The formula here is the reference's: it gives the reference's figures.
-func TestFunctionCostIsTheReferences(t *testing.T) {
+// Two implementations of the reference's formula agree with each other and
+// with the reference's figures.
+func TestPriceIsTheReferences(t *testing.T) {
 	servers := recordedServers(t)
 	for name, want := range map[string]int{"everything": 1610, "filesystem": 2500, "github": 5094, "memory": 1347, "n8n-mcp": 2826, "playwright": 5443} {
 		if got := functionCost(t, servers[name]); got != want {
 			t.Errorf("%s: F %d, want %d", name, got, want)
 		}
 	}
+	for name, tools := range servers {
+		if got, want := catalogue.Price(tools), functionCost(t, tools); got != want {
+			t.Errorf("%s: priced %d, costs %d", name, got, want)
+		}
+		for i, tool := range tools {
+			if got, want := catalogue.Price(tools[i:i+1]), functionCost(t, tools[i:i+1]); got != want {
+				t.Errorf("%s: priced %d, costs %d", tool, got, want)
+			}
+		}
+	}
 }
 
-func TestCostOfTheToolList(t *testing.T) {
-	none := newRouter(t, Options{}).tools
-	if w, f := wireCost(t, none), functionCost(t, split(t, none)); w > 700 || f > 600 {
-		t.Errorf("without a server: W %d (limit 1,100, aim with these tools 700), F %d (600)", w, f)
-	} else {
-		t.Logf("without a server: W %d, F %d", w, f)
-	}
+// theSeven are the reference's servers, with hints as their own tools give
+// them after a first run.
+func theSeven(t *testing.T) (plain, hinted []served) {
+	t.Helper()
 	servers := recordedServers(t)
-	c := &config.Config{}
-	for name := range servers {
-		c.Servers = append(c.Servers, config.Server{Name: name, Description: strings.Repeat("what this server is for ", 4)})
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		var tools []string
+		for _, raw := range servers[name] {
+			tool, _ := wire.GetString(raw, "name")
+			tools = append(tools, tool)
+		}
+		plain = append(plain, served{name: name})
+		hinted = append(hinted, served{name, strings.Join(tools, ", ")})
 	}
-	seven := newRouter(t, Options{Config: c}).tools
-	if grown := wireCost(t, seven) - wireCost(t, none); grown > 200 {
-		t.Errorf("seven described servers add %d", grown)
+	return plain, hinted
+}
+
+// The limits are A3's: six tools with the seven servers cost a model at most
+// 750 tokens as functions and 1,000 as sent, 450 and 600 when terse.
+func TestCostOfTheToolList(t *testing.T) {
+	plain, hinted := theSeven(t)
+	for _, tt := range []struct {
+		name         string
+		m            menu
+		tools, w, f  int
+		mustBeUnderW int // the hard limit
+	}{
+		{"no server", menu{spills: true}, 6, 1000, 750, 1100},
+		{"the seven", menu{spills: true, servers: plain}, 6, 1000, 750, 1150},
+		{"the seven, hinted", menu{spills: true, servers: hinted}, 6, 1000, 750, 1150},
+		{"terse, no server", menu{spills: true, terse: true}, 5, 600, 450, 620},
+		{"terse, the seven", menu{spills: true, terse: true, servers: hinted}, 5, 600, 450, 620},
+	} {
+		tt.m.servers = slices.Clone(tt.m.servers)
+		list, err := tt.m.list()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tools := toolsOf(t, list)
+		w, f := wireCost(t, list), functionCost(t, tools)
+		if len(tools) != tt.tools || w > tt.w || f > tt.f || w > tt.mustBeUnderW {
+			t.Errorf("%s: %d tools, W %d (aim %d), F %d (aim %d)", tt.name, len(tools), w, tt.w, f, tt.f)
+		}
+		t.Logf("%s: %d tools, W %d, F %d", tt.name, len(tools), w, f)
 	}
-	for i := range c.Servers {
-		c.Servers[i].Description = ""
-	}
-	plain := newRouter(t, Options{Config: c}).tools
-	if grown := wireCost(t, plain) - wireCost(t, none); grown > 50 {
-		t.Errorf("seven server names add %d, the limits leave 50", grown)
+}
+
+// menus are all ways the tools can be shown.
+func menus() map[string]menu {
+	s := []served{{"files", "read and write"}, {name: "git.hub"}}
+	skills := catalogue.FindSkills([]string{"testdata/skills"})
+	return map[string]menu{
+		"default": {servers: s, spills: true, skills: skills}, "terse": {servers: s, spills: true, skills: skills, terse: true},
+		"bare": {}, "bare terse": {terse: true},
 	}
 }
 
 func TestDefinitionsOfTheRouterTools(t *testing.T) {
-	tools := split(t, newRouter(t, Options{}).tools)
-	for i, want := range []string{listTool, searchTool, describeTool, callTool} {
-		raw := tools[i]
-		if name, _ := wire.GetString(raw, "name"); name != want {
-			t.Errorf("tool %d is %s, want %s", i, name, want)
+	all := []string{listTool, searchTool, describeTool, callTool, groupsTool, retrieveTool, skillsTool, skillTool}
+	offered := map[string][]string{"default": all, "terse": slices.Concat(all[:4], all[5:]), "bare": all[:5], "bare terse": all[:4]}
+	for how, m := range menus() {
+		list, err := m.list()
+		if err != nil {
+			t.Fatal(err)
 		}
-		if got := string(wire.Get(raw, "_meta", "anthropic/alwaysLoad")); got != "true" {
-			t.Errorf("%s: alwaysLoad is %q", want, got)
+		if got := m.names(); !slices.Equal(got, offered[how]) {
+			t.Errorf("%s: offers %v, want %v", how, got, offered[how])
 		}
-		calls := want == callTool
-		for hint, is := range map[string]bool{"readOnlyHint": !calls, "destructiveHint": calls, "idempotentHint": !calls, "openWorldHint": calls} {
-			if got := string(wire.Get(raw, "annotations", hint)); got != fmt.Sprint(is) {
-				t.Errorf("%s: %s is %s", want, hint, got)
+		for _, raw := range toolsOf(t, list) {
+			name, _ := wire.GetString(raw, "name")
+			t.Run(how+" "+name, func(t *testing.T) {
+				checkAnnotations(t, raw, name == callTool)
+				checkParameters(t, raw, m.terse)
+			})
+		}
+	}
+}
+
+func checkAnnotations(t *testing.T, raw json.RawMessage, calls bool) {
+	t.Helper()
+	if got := string(wire.Get(raw, "_meta", "anthropic/alwaysLoad")); got != "true" {
+		t.Errorf("alwaysLoad is %q", got)
+	}
+	if title, _ := wire.GetString(raw, "annotations", "title"); title == "" {
+		t.Error("no title")
+	}
+	for hint, is := range map[string]bool{"readOnlyHint": !calls, "destructiveHint": calls, "idempotentHint": !calls, "openWorldHint": calls} {
+		if got := string(wire.Get(raw, "annotations", hint)); got != fmt.Sprint(is) {
+			t.Errorf("%s is %s", hint, got)
+		}
+	}
+}
+
+// checkParameters checks that each parameter is typed and explained exactly
+// once: by itself, by its enum or by the tool's description. What the
+// servers and skills are called does not count.
+func checkParameters(t *testing.T, raw json.RawMessage, terse bool) {
+	t.Helper()
+	description, _ := wire.GetString(raw, "description")
+	if terse && (utf8.RuneCountInString(description) > terseChars || strings.Count(description, ". ") > 0) {
+		t.Errorf("not one sentence of %d characters: %s", terseChars, description)
+	}
+	own := description
+	for _, list := range []string{"Servers:", "Skills:"} {
+		own, _, _ = strings.Cut(own, list)
+	}
+	for p, err := range wire.Members(wire.Get(raw, "inputSchema", "properties")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if wire.Get(p.Value, "type") == nil {
+			t.Errorf("parameter %s has no type", p.Key)
+		}
+		times := 0
+		for _, explained := range []bool{
+			wire.Get(p.Value, "description") != nil, wire.Get(p.Value, "enum") != nil,
+			regexp.MustCompile(`\b` + p.Key + `\b`).MatchString(own),
+		} {
+			if explained {
+				times++
 			}
 		}
-		for p, err := range wire.Members(wire.Get(raw, "inputSchema", "properties")) {
-			if err != nil {
-				t.Fatal(err)
+		if times != 1 {
+			t.Errorf("parameter %s is explained %d times", p.Key, times)
+		}
+		if terse && wire.Get(p.Value, "description") != nil {
+			t.Errorf("parameter %s has a description", p.Key)
+		}
+	}
+}
+
+// A reader who knows nothing learns from each tool which one comes next.
+func TestTheNextToolIsNamed(t *testing.T) {
+	for how, m := range menus() {
+		for _, d := range m.definitions() {
+			next := map[string]string{listTool: callTool, searchTool: callTool, describeTool: callTool, skillsTool: skillTool}[d.Name]
+			if m.terse && d.Name == skillsTool || d.Name == listTool && m.terse {
+				continue // a sentence has no room for it; the answers name it
 			}
-			if wire.Get(p.Value, "type") == nil || wire.Get(p.Value, "description") == nil {
-				t.Errorf("%s: parameter %s is not typed and explained", want, p.Key)
+			if !strings.Contains(d.Description, next) {
+				t.Errorf("%s: %s does not lead to %s: %s", how, d.Name, next, d.Description)
 			}
 		}
+	}
+}
+
+func TestTerseListNamesServers(t *testing.T) {
+	m := menu{terse: true}
+	if got := m.terseList(); !strings.Contains(got, "none are configured") {
+		t.Errorf("without a server: %s", got)
+	}
+	for range 40 {
+		m.servers = append(m.servers, served{name: "server-å"})
+		if got := m.terseList(); utf8.RuneCountInString(got) > terseChars {
+			t.Fatalf("%d servers take %d characters: %s", len(m.servers), utf8.RuneCountInString(got), got)
+		}
+	}
+	if got := m.terseList(); !strings.Contains(got, ": server-å, server-å") || !strings.HasSuffix(got, " more.") {
+		t.Errorf("40 servers: %s", got)
 	}
 }
 
@@ -226,7 +351,7 @@ func TestServersAreNamed(t *testing.T) {
 		{Name: "hinted.by/last"}, {Name: "long", Description: strings.Repeat("å", 500)},
 	}}
 	r := newRouter(t, Options{Config: c, Hints: map[string]string{"hinted.by/last": "a hint", "files": "not this"}})
-	text, _ := wire.GetString(split(t, r.tools)[0], "description")
+	text, _ := wire.GetString(toolsOf(t, r.tools)[0], "description")
 	want := `Servers: files (Files of the "project"), router, hinted.by/last (a hint), long (` + strings.Repeat("å", hintChars-1) + `…).`
 	if !strings.HasSuffix(text, want) {
 		t.Errorf("description ends %q, want %q", text, want)
