@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"time"
 
 	"toolguardian/witness/api"
 )
@@ -29,9 +30,10 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /vkey", s.getVkey)
 	mux.HandleFunc("GET /healthz", s.getHealth)
 	mux.HandleFunc("GET /readyz", s.getReady)
+	mux.Handle("GET /metrics", s.metricsHandler())
 	s.readRoutes(mux)
 	s.formerRoutes(mux)
-	return mux
+	return s.guarded(mux)
 }
 
 // readRoutes are the resources of one log, of a closed shard too.
@@ -67,7 +69,9 @@ func (s *Server) postAdd(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
+	began := time.Now()
 	added, err := s.AddCheckpoint(r.Context(), body)
+	s.metrics.appended(err, time.Since(began))
 	if err != nil {
 		s.refuse(w, r, err)
 		return

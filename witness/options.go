@@ -52,6 +52,13 @@ type Options struct {
 	// for its time to count as attested. Zero: 1.
 	TimeQuorum int
 
+	// AuditEvery is how often the whole store is walked. Zero: a day; below
+	// zero: never.
+	AuditEvery time.Duration
+
+	// ReadToken is asked of readers, as a bearer token. Empty: reading is open.
+	ReadToken string
+
 	// RatePerSecond bounds the heads and events of one origin, with bursts of
 	// five seconds' worth. Zero: 20; below zero: no bound.
 	RatePerSecond float64
@@ -64,6 +71,7 @@ type Options struct {
 const (
 	defaultStampEvery = time.Minute
 	defaultRate       = 20
+	defaultAuditEvery = 24 * time.Hour
 )
 
 func (o Options) checked() (Options, error) {
@@ -93,6 +101,9 @@ func (o Options) checked() (Options, error) {
 func (o Options) withDefaults() Options {
 	if o.StampEvery == 0 {
 		o.StampEvery = defaultStampEvery
+	}
+	if o.AuditEvery == 0 {
+		o.AuditEvery = defaultAuditEvery
 	}
 	if o.TimeQuorum == 0 {
 		o.TimeQuorum = 1

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"toolguardian/chain/tlog"
 	"toolguardian/witness/api"
@@ -55,8 +56,9 @@ type sequencer struct {
 	healthy  atomic.Bool       // the last commit landed
 	active   atomic.Uint64     // 1 + index of the newest leaf that is not a time leaf
 	onCommit func(store.State) // called after each commit, must not wait
-	commits  atomic.Uint64     // batches so far
-	writes   atomic.Uint64     // requests in them
+	observe  func(requests int, took time.Duration)
+	commits  atomic.Uint64 // batches so far
+	writes   atomic.Uint64 // requests in them
 }
 
 // submit runs apply in the sequencer and gives its result once it is durable.
@@ -147,6 +149,7 @@ func (q *sequencer) commit(work []*pending) error {
 	var b *batch
 	var sealed store.Batch
 	var next *tlog.Frontier
+	began := time.Now()
 	err := q.store.View(func(r store.Reader) (err error) {
 		if b, err = q.build(r, work); err != nil || b.empty() {
 			return err
@@ -163,6 +166,7 @@ func (q *sequencer) commit(work []*pending) error {
 	}
 	if !b.empty() {
 		q.landed(b, sealed, next, len(work))
+		q.observe(len(work), time.Since(began))
 	}
 	for _, p := range work {
 		p.done <- p.refusal

@@ -32,6 +32,8 @@ type Server struct {
 
 	stampMu sync.Mutex // one timestamp round at a time
 	stamps  timeState
+	metrics *metrics
+	audit   audit
 }
 
 // New opens the witness of o.Dir and checks that the log is what its last
@@ -83,6 +85,8 @@ func assemble(o Options, origin string, sh shard, k keys, st store.Store) *Serve
 		store: st, origin: origin, log: k.log, clock: newClockGuard(o.Now, o.Mono), logger: o.Logger,
 		cache: newRecordCache(), queue: make(chan *pending, queueLength), stopped: make(chan struct{}), onCommit: s.landed,
 	}
+	s.metrics = newMetrics()
+	s.seq.observe = s.metrics.committed
 	s.seq.healthy.Store(true)
 	return s
 }
@@ -179,6 +183,7 @@ func (s *Server) Run(ctx context.Context) error {
 	g.Go(func() error { return s.seq.run(ctx) })
 	g.Go(func() error { return s.stampLoop(ctx) })
 	g.Go(func() error { return s.headFileLoop(ctx) })
+	g.Go(func() error { return s.auditLoop(ctx) })
 	g.Go(func() error { return s.serveAdmin(ctx, admin) })
 	return g.Wait()
 }

@@ -28,6 +28,8 @@ type Status struct {
 	Commits    uint64     `json:"commits"`   // batches since the start
 	Requests   uint64     `json:"requests"`  // requests in them
 	Unhealthy  string     `json:"unhealthy,omitempty"`
+
+	Audit *AuditStatus `json:"audit,omitempty"` // nil: not yet in this process
 }
 
 // Agent is one enrolled origin.
@@ -47,6 +49,7 @@ func (s *Server) Status(context.Context) (st Status, err error) {
 	log, cosigner := s.Vkeys()
 	st = Status{Origin: s.origin, Log: log.String(), Cosigner: cosigner.String(), HeadFile: s.o.HeadFile}
 	st.Queued, st.Commits, st.Requests = len(s.seq.queue), s.seq.commits.Load(), s.seq.writes.Load()
+	st.Audit = s.audit.last()
 	if err := s.Ready(); err != nil {
 		st.Unhealthy = err.Error()
 	}
