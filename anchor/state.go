@@ -209,29 +209,37 @@ func loadState(folder string) (state, error) {
 	return s, nil
 }
 
-// KeptSize is the largest size that any witness accepted of the chain in the
-// evidence folder dir, 0 for none: a chain shorter than that was rolled back.
-// Where the chain's first line cannot be read, every chain's heads count.
+// KeptSize is the size of KeptHead.
 func KeptSize(dir string) (uint64, error) {
+	size, _, err := KeptHead(dir)
+	return size, err
+}
+
+// KeptHead is the largest head that any witness accepted of the chain in the
+// evidence folder dir, with its cosignature; size 0 for none. A chain shorter
+// than that was rolled back. Where the chain's first line cannot be read, every
+// chain's heads count.
+func KeptHead(dir string) (size uint64, note []byte, err error) {
 	origin, err := OriginOf(dir)
 	unreadable := errors.Is(err, chain.ErrNoChain) || errors.Is(err, chain.ErrNotFound) ||
 		errors.Is(err, fs.ErrNotExist) || errors.Is(err, receipts.ErrMalformed)
 	if err != nil && !unreadable {
-		return 0, err
+		return 0, nil, err
 	}
 	witnesses, err := Witnesses(dir, origin)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	var size uint64
 	for _, w := range witnesses {
 		s, err := loadState(w.folder(dir))
 		if err != nil {
-			return 0, err
+			return 0, nil, err
 		}
-		size = max(size, s.size.Size)
+		if s.size.Size > size {
+			size, note = s.size.Size, s.head
+		}
 	}
-	return size, nil
+	return size, note, nil
 }
 
 // OriginOf reads the origin of the chain in the evidence folder dir from its

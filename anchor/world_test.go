@@ -98,7 +98,7 @@ func (r *rig) keys() []tlog.Vkey {
 func openChain(t testing.TB, dir string) *chain.Chain {
 	t.Helper()
 	c, err := chain.Open(context.Background(), chain.Options{Dir: dir, Version: "test", LockTimeout: time.Minute,
-		KeptHeads: func() (uint64, error) { return anchor.KeptSize(dir) }})
+		KeptHeads: func() (uint64, []byte, error) { return anchor.KeptHead(dir) }})
 	if err != nil {
 		t.Fatal(err)
 	}

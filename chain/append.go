@@ -195,7 +195,11 @@ func (c *Chain) put(r receipts.Receipt) (receipts.Position, error) {
 	if err != nil {
 		return receipts.Position{}, err
 	}
-	after, err := c.place.behind(line, &receipts.Statement{Kind: r.Kind})
+	st, err := stated(r.Kind, line)
+	if err != nil {
+		return receipts.Position{}, err
+	}
+	after, err := c.place.behind(line, st)
 	if err != nil {
 		return receipts.Position{}, err
 	}
@@ -207,6 +211,19 @@ func (c *Chain) put(r receipts.Receipt) (receipts.Position, error) {
 	}
 	c.advance(after, line, salts, leaf)
 	return receipts.Position{Origin: link.Origin, Seq: link.Seq, LeafHash: leaf}, nil
+}
+
+// stated reads a line of ours where it brings keys: otherwise its kind says all
+// that the next place needs.
+func stated(k receipts.Kind, line []byte) (*receipts.Statement, error) {
+	if !k.BringsKeys() {
+		return &receipts.Statement{Kind: k}, nil
+	}
+	env, err := receipts.ParseLine(line)
+	if err != nil {
+		return nil, err
+	}
+	return receipts.ParseStatement(env.Payload)
 }
 
 // write puts salts before the line: a process killed in between leaves a salt
@@ -258,9 +275,54 @@ func (c *Chain) swap(seg openSegment, at place) {
 // durable before the new one has a name, so a bad line can only be crash
 // damage in the last segment.
 func (c *Chain) roll() error {
-	if c.seg.end < c.o.SegmentSize {
+	if c.seg.end < c.o.SegmentSize && !c.aged() {
 		return nil
 	}
+	return c.nextSegment()
+}
+
+// aged reports that the segment's first line is older than SegmentAge, by the
+// wall clock alone: a clock that jumps costs a short segment, or a long one.
+func (c *Chain) aged() bool {
+	if c.seg.end == 0 {
+		return false
+	}
+	if c.born.first != c.seg.first || c.born.at.IsZero() {
+		c.born = birth{c.seg.first, c.at.wallOf(c.seg.first)}
+	}
+	return c.o.Now().Sub(c.born.at) > c.o.SegmentAge
+}
+
+// birth is the time that a segment's first line states.
+type birth struct {
+	first uint64
+	at    time.Time
+}
+
+// wallOf is the time that a line states; far ahead where it cannot be read.
+func (l layout) wallOf(seq uint64) time.Time {
+	unknown := time.Unix(1<<40, 0)
+	at, err := l.find(seq)
+	if err != nil {
+		return unknown
+	}
+	env, err := receipts.ParseLine(at.line)
+	if err != nil {
+		return unknown
+	}
+	s, err := receipts.ParseStatement(env.Payload)
+	if err != nil {
+		return unknown
+	}
+	wall, err := time.Parse(time.RFC3339Nano, s.Text("time", "wall"))
+	if err != nil {
+		return unknown
+	}
+	return wall
+}
+
+// nextSegment closes the last segment.
+func (c *Chain) nextSegment() error {
 	if err := c.syncAll(); err != nil {
 		return err
 	}

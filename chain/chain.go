@@ -35,6 +35,7 @@ type Chain struct {
 	keys   keyPair
 	signer *tlog.Signer
 	seg    openSegment
+	born   birth // of seg, once it was asked for
 	tail   tail
 	people map[[32]byte][32]byte
 	head   head
@@ -125,12 +126,12 @@ func (c *Chain) open() error {
 
 // use makes what was found the state to go on from: recovered and synced.
 func (c *Chain) use(f *found) error {
-	if err := c.loadKeys(f.place); err != nil {
-		return err
-	}
 	seg, err := c.openSegment(f.segment)
 	if err != nil {
 		return err
+	}
+	if err := c.settleKeys(seg, f.place); err != nil {
+		return errors.Join(err, seg.close())
 	}
 	seg.end = f.good
 	if seg.saltsEnd, err = saltsBefore(seg.salts, f.place.seq); err != nil {
@@ -144,6 +145,8 @@ func (c *Chain) use(f *found) error {
 	}
 	return c.syncAll()
 }
+
+func (s openSegment) close() error { return errors.Join(s.lines.Close(), s.salts.Close()) }
 
 // loadKeys reads the keys and holds them against those the chain names.
 func (c *Chain) loadKeys(p place) error {

@@ -146,12 +146,12 @@ func (m *image) sum() [32]byte {
 // reopened opens what a crash left and holds it against what was promised.
 func reopened(m *image, acked []receipts.Position) (*disk, error) {
 	d := newDisk(m)
-	o := Options{Dir: "/e", FS: d, Version: "test", KeptHeads: func() (uint64, error) {
+	o := Options{Dir: "/e", FS: d, Version: "test", KeptHeads: func() (uint64, []byte, error) {
 		size := uint64(0)
 		for _, a := range acked {
 			size = max(size, a.Seq+1) // as if each had been witnessed at once
 		}
-		return size, nil
+		return size, nil, nil
 	}}
 	c, err := Open(context.Background(), o)
 	if err != nil {
@@ -395,11 +395,11 @@ func TestCrashWhileSucceeding(t *testing.T) {
 
 // succeeded opens a chain whose kept head lies beside it, as anchor's would.
 func succeeded(d *disk, old string, acked []receipts.Position) error {
-	c, err := Open(context.Background(), Options{Dir: "/e", FS: d, KeptHeads: func() (uint64, error) {
+	c, err := Open(context.Background(), Options{Dir: "/e", FS: d, KeptHeads: func() (uint64, []byte, error) {
 		if there, err := exists(d, "/e/anchor/kept"); !there {
-			return 0, err
+			return 0, nil, err
 		}
-		return 100, nil
+		return 100, nil, nil
 	}})
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func (c *Chain) signHead() error {
 		return err
 	}
 	cp := tlog.Checkpoint{Origin: c.place.origin, Size: c.place.seq, Root: root}
-	note, err := sign(c.signer, cp.Text())
+	note, err := sign(cp.Text(), c.signer)
 	if err != nil {
 		return err
 	}
@@ -53,12 +53,16 @@ func (c *Chain) signHead() error {
 	return nil
 }
 
-func sign(s *tlog.Signer, text []byte) ([]byte, error) {
-	sig, err := s.Sign(text)
-	if err != nil {
-		return nil, err
+func sign(text []byte, signers ...*tlog.Signer) ([]byte, error) {
+	n := tlog.Note{Text: text}
+	for _, s := range signers {
+		sig, err := s.Sign(text)
+		if err != nil {
+			return nil, err
+		}
+		n.Signatures = append(n.Signatures, sig)
 	}
-	return tlog.Note{Text: text, Signatures: []tlog.Signature{sig}}.Bytes(), nil
+	return n.Bytes(), nil
 }
 
 // SignNote signs a key note, event or stamp with the head key: its text
@@ -70,7 +74,7 @@ func (c *Chain) SignNote(text []byte) ([]byte, error) {
 	c.mu.Lock()
 	s := c.signer
 	c.mu.Unlock()
-	return sign(s, text)
+	return sign(text, s)
 }
 
 // followEvery bounds how late the appends of other processes are seen.

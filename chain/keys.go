@@ -35,9 +35,13 @@ func newKeyPair() (keyPair, error) {
 	return keyPair{head: head, receipt: receipt}, err
 }
 
+func (k keyPair) files() map[string]ed25519.PrivateKey {
+	return map[string]ed25519.PrivateKey{headKeyName: k.head, receiptKeyName: k.receipt}
+}
+
 // store writes both files into an existing folder that no one else reads yet.
 func (k keyPair) store(f FS, dir string) error {
-	for name, priv := range map[string]ed25519.PrivateKey{headKeyName: k.head, receiptKeyName: k.receipt} {
+	for name, priv := range k.files() {
 		if err := createFile(f, filepath.Join(dir, name), tlog.MarshalPrivateKey(priv), os.O_EXCL); err != nil {
 			return fmt.Errorf("write key: %w", noSpace(err))
 		}

@@ -60,12 +60,21 @@ func (l layout) segments() ([]uint64, error) { return l.listed(segmentSuffix) }
 func (l layout) rewrites() ([]uint64, error) { return l.listed(segmentSuffix + rewriteSuffix) }
 
 func (l layout) listed(suffix string) ([]uint64, error) {
-	names, err := l.fs.ReadDir(l.path(chainName))
+	firsts, err := l.numbered(l.path(chainName), suffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list segments: %w", err)
+	}
+	return firsts, nil
+}
+
+// numbered lists the files of a folder that are named by a seq, in order.
+func (l layout) numbered(dir, suffix string) ([]uint64, error) {
+	names, err := l.fs.ReadDir(dir)
+	if err != nil {
+		return nil, err
 	}
 	var firsts []uint64
 	for _, name := range names {

@@ -30,16 +30,21 @@ type Options struct {
 	SegmentSize int64
 	// Logger, default none.
 	Logger *slog.Logger
-	// KeptHeads returns the largest size any witness accepted of the chain in
-	// Dir. A chain shorter than that is closed and a successor opens.
-	// Default: none known.
-	KeptHeads func() (size uint64, err error)
+	// SegmentAge is where a segment is closed however short it is, by the wall
+	// time of its first line; default 7 days.
+	SegmentAge time.Duration
+	// KeptHeads returns the largest head any witness accepted of the chain in
+	// Dir: its size, and the note that a successor shows, nil if it is not kept.
+	// A chain shorter than that is closed and a successor opens. Default: none
+	// known.
+	KeptHeads func() (size uint64, note []byte, err error)
 }
 
 const (
 	defaultLabel       = "agents.invalid"
 	defaultLockTimeout = 2 * time.Second
 	defaultSegmentSize = 64 << 20
+	defaultSegmentAge  = 7 * 24 * time.Hour
 	maxLabel           = 100
 )
 
@@ -54,8 +59,8 @@ func (o Options) checked() (Options, error) {
 	if err := checkLabel(o.Label); err != nil {
 		return o, err
 	}
-	if o.LockTimeout < 0 || o.SegmentSize < 0 {
-		return o, errors.New("chain options: LockTimeout and SegmentSize cannot be negative")
+	if o.LockTimeout < 0 || o.SegmentSize < 0 || o.SegmentAge < 0 {
+		return o, errors.New("chain options: LockTimeout, SegmentSize and SegmentAge cannot be negative")
 	}
 	o.defaults()
 	return o, nil
@@ -76,6 +81,9 @@ func (o *Options) defaults() {
 	}
 	if o.SegmentSize == 0 {
 		o.SegmentSize = defaultSegmentSize
+	}
+	if o.SegmentAge == 0 {
+		o.SegmentAge = defaultSegmentAge
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"toolguardian/chain/tlog"
 	"toolguardian/receipts"
@@ -270,7 +271,7 @@ func TestRolledBack(t *testing.T) {
 			origin := forgedLink(t, o).Origin
 			tc.damage(t, o)
 			before, _ := os.ReadFile(at(o).segment(0))
-			o.KeptHeads = func() (uint64, error) { return tc.kept, nil }
+			o.KeptHeads = func() (uint64, []byte, error) { return tc.kept, nil, nil }
 			p, ok := reopenAndClose(t, o)
 			if !ok || p.Origin != origin || p.Size != tc.left {
 				t.Fatalf("successor opened: %v, after %s of size %d", ok, p.Origin, p.Size)
@@ -430,4 +431,52 @@ func nodeOf(t testing.TB, d *disk, name string) *node {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// A segment is closed when its first line is old enough; a clock that goes back
+// closes none.
+func TestSegmentAge(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	o := Options{Dir: t.TempDir(), SegmentAge: time.Hour, Now: func() time.Time { return now }}
+	c := openAt(t, o)
+	steps := []struct {
+		after time.Duration
+		want  []uint64
+	}{{0, []uint64{0}}, {-24 * time.Hour, []uint64{0}}, {25*time.Hour + time.Minute, []uint64{0, 3}}, {30 * time.Minute, []uint64{0, 3}}, {time.Hour, []uint64{0, 3, 5}}}
+	for i, step := range steps {
+		now = now.Add(step.after)
+		r := decision(i)
+		r.Time.Wall = now
+		mustAppend(t, c, r)
+		segments, err := c.at.segments()
+		if err != nil || !slices.Equal(segments, step.want) {
+			t.Fatalf("step %d: segments %d, want %d: %v", i, segments, step.want, err)
+		}
+	}
+	checkChain(t, OS(), o.Dir, nil)
+}
+
+// The successor shows the head that convicts the chain it follows.
+func TestSuccessorShowsWitnessHead(t *testing.T) {
+	o, _ := grown(t, 3)
+	o.KeptHeads = func() (uint64, []byte, error) { return 9, []byte("origin\n9\nroot\n\n— w sig\n"), nil }
+	c := openAt(t, o)
+	if _, ok := c.Predecessor(); !ok {
+		t.Fatal("no successor opened")
+	}
+	line, err := c.Line(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env, err := receipts.ParseLine(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := receipts.ParseStatement(env.Payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Text("witnessHead"); got != "origin\n9\nroot\n\n— w sig\n" {
+		t.Errorf("witnessHead %q", got)
+	}
 }

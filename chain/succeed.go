@@ -24,10 +24,10 @@ import (
 // closesName is a file in next/: the folder in closed/ for what is replaced.
 const closesName = "CLOSES"
 
-func noneKept() (uint64, error) { return 0, nil }
+func noneKept() (uint64, []byte, error) { return 0, nil, nil }
 
 // whyEnd returns why a chain may not be continued, "" if it may.
-func (l layout) whyEnd(f *found, kept func() (uint64, error)) (string, error) {
+func (l layout) whyEnd(f *found, kept func() (uint64, []byte, error)) (string, error) {
 	b, err := readAll(l.fs, l.path(chainName, endedName), 1<<10)
 	if err == nil {
 		return "ended: " + strings.TrimSpace(string(b)), nil
@@ -38,7 +38,7 @@ func (l layout) whyEnd(f *found, kept func() (uint64, error)) (string, error) {
 	if f.damage != nil {
 		return "rolled back: " + f.damage.Error(), nil
 	}
-	size, err := kept()
+	size, _, err := kept()
 	if err != nil {
 		return "", fmt.Errorf("kept heads: %w", err)
 	}
@@ -86,7 +86,18 @@ func (c *Chain) anew() (*found, error) {
 	return c.succeed(receipts.Old{Origin: origin, Root: tlog.EmptyRoot()}, "rolled back: its keys are here, its lines are not")
 }
 
+// originOfKeys is named by the first head key, which after a rotation only its
+// own note still holds.
 func (c *Chain) originOfKeys() (string, error) {
+	notes, err := c.at.keyNotes()
+	if err != nil {
+		return "", err
+	}
+	if len(notes) > 0 {
+		if lines := strings.Split(string(notes[0].Note), "\n"); len(lines) > 2 && originHex(lines[2]) != "" {
+			return lines[2], nil
+		}
+	}
 	head, err := loadKey(c.at.fs, c.at.path(keysName, headKeyName))
 	if err != nil {
 		return "", err
@@ -97,10 +108,24 @@ func (c *Chain) originOfKeys() (string, error) {
 func (c *Chain) succeed(old receipts.Old, why string) (*found, error) {
 	c.log.Error("chain is closed, a successor opens", "origin", old.Origin, "size", old.Size, "reason", why)
 	f, err := c.begun(originHex(old.Origin), &old, func(vkey string, pub ed25519.PublicKey) receipts.Receipt {
-		return receipts.NewSuccessor(c.common(), vkey, pub, old, "", why)
+		return receipts.NewSuccessor(c.common(), vkey, pub, old, c.witnessHead(), why)
 	})
 	c.old = &Predecessor{Old: old, Reason: why}
 	return f, err
+}
+
+// maxWitnessHead leaves room for the rest of the line.
+const maxWitnessHead = 8 << 10
+
+// witnessHead is the last head a witness accepted of the chain that closes, as
+// far as it is kept: with it the lost range can be told by anyone.
+func (c *Chain) witnessHead() string {
+	_, note, err := c.o.KeptHeads()
+	if err != nil || len(note) > maxWitnessHead {
+		c.log.Warn("the successor is told without the witness's head", "bytes", len(note), "err", err)
+		return ""
+	}
+	return string(note)
 }
 
 // begun makes a chain with new keys and loads it.

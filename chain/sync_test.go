@@ -201,7 +201,7 @@ func TestSuccessorStopsOthers(t *testing.T) {
 	d, o := recorded(t, 0)
 	c := openAt(t, o)
 	appendAcked(t, d, c, 1)
-	o.KeptHeads = func() (uint64, error) { return 100, nil }
+	o.KeptHeads = func() (uint64, []byte, error) { return 100, nil, nil }
 	openAt(t, o)
 	if _, err := c.Append(t.Context(), decision(2)); !errors.Is(err, ErrEnded) {
 		t.Fatalf("append to a closed chain: %v", err)

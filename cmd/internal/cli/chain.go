@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) chainCommand() *cobra.Command {
-	return group("chain", "The local chain of receipts", a.chainStatus(), a.chainVerify(), a.chainRepair())
+	return group("chain", "The local chain of receipts", a.chainStatus(), a.chainVerify(), a.chainRepair(), a.chainRotate())
 }
 
 func (a *app) chainStatus() *cobra.Command {
@@ -137,7 +137,7 @@ func (a *app) printRepair(r chain.Repair) {
 // chainOptions are how this program opens a chain for writing.
 func (a *app) chainOptions(dir string) chain.Options {
 	return chain.Options{Dir: dir, Version: Version, Now: a.Now, Logger: a.logger(),
-		KeptHeads: func() (uint64, error) { return anchor.KeptSize(dir) }}
+		KeptHeads: func() (uint64, []byte, error) { return anchor.KeptHead(dir) }}
 }
 
 // isFatal tells whether a chain cannot be opened until a person acts.
