@@ -29,7 +29,7 @@ type Router struct {
 	o        Options
 	servers  []*server // in the order of the configuration, none disabled
 	file     fileSettings
-	checks   *args.Checker   // nil: arguments are not checked
+	checks   *args.Checker // nil: arguments are not checked
 	skills   *catalogue.Skills
 	tools    json.RawMessage // the answer to tools/list, the same for a whole run
 	evidence *evidence       // nil: off

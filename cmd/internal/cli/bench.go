@@ -11,7 +11,8 @@ import (
 
 func (a *app) benchCommand() *cobra.Command {
 	return group("bench", "Measure this machine: ratios, each taken in one run",
-		a.benchCalls(), a.benchWitness(), a.benchVerify(), a.benchEcho(), a.benchRelay())
+		a.benchCalls(), a.benchWitness(), a.benchVerify(), a.benchEcho(), a.benchRelay(),
+		a.benchSearch(), a.benchTokens(), a.benchReplay())
 }
 
 // printBench prints a report. A missed aim is shown and fails nothing.
