@@ -16,7 +16,7 @@ func BenchmarkCall(b *testing.B) {
 			m.answer = answers(`{"content":[{"type":"text","text":"hi"}]}`)
 			m.quiet = true
 			o := memories(map[string]*memory{"s": m})
-			o.Evidence, o.Recorder = mode, newRecorder(b, &journal{})
+			o.Evidence, o.Recorder = mode, newRecorder(b, &diary{})
 			r := newRouter(b, o)
 			r.startAll(b.Context())
 			s := &front.Session{ID: "one", Principal: "p"}

@@ -31,7 +31,11 @@ type trip struct {
 	began    time.Time
 	over     chan struct{} // closed once its outcome was recorded
 	gapped   bool          // a receipt of it is missing already
-	watched  bool          // by the loop guard, under key
+	server   string        // as the client named it
+	target   string        // the tool as the client named it
+	code     string        // why there is no result; "": there is one
+	end      end
+	watched  bool // by the loop guard, under key
 	key      guard.Key
 	notices  []string // for the client, before the result
 	repeated bool     // it was sent a second time
@@ -39,14 +43,14 @@ type trip struct {
 
 // call is call_tool: every step a call goes through, in order. The question to
 // a person has its place before the decision receipt.
-func (r *Router) call(ctx context.Context, s *session, c front.Call) (json.RawMessage, error) {
-	in, err := args.ParseCall(c.Arguments)
+func (r *Router) call(ctx context.Context, t *trip) (json.RawMessage, error) {
+	in, err := args.ParseCall(t.c.Arguments)
 	if err != nil {
-		return r.say(explain(err))
+		return r.tell(t, explain(err))
 	}
-	t := &trip{s: s, c: c, received: in.Received(), began: r.o.Now()}
-	if err := r.resolve(ctx, t, in.Server, in.Tool); err != nil {
-		return r.say(explain(err))
+	t.received, t.server, t.target = in.Received(), in.Server, in.Tool
+	if err := r.resolve(ctx, t); err != nil {
+		return r.tell(t, explain(err))
 	}
 	if t.decision = r.o.Policy.Decide(t.asked(nil)); t.decision.Effect == policy.Deny {
 		return r.deny(ctx, t)
@@ -61,7 +65,7 @@ func (r *Router) call(ctx context.Context, s *session, c front.Call) (json.RawMe
 		return r.refuse(ctx, t, receipts.RefusedLoop, repeated(t))
 	}
 	if err := r.evidence.decided(ctx, t); err != nil {
-		return r.say(unrecorded(t, err))
+		return r.tell(t, unrecorded(t, err))
 	}
 	return r.forward(ctx, t)
 }
@@ -116,20 +120,20 @@ func (r *Router) ran(t *trip, reply backend.Reply, err error) {
 
 // resolve finds the tool, and waits for its server while that starts: the
 // backend's start timeout bounds it.
-func (r *Router) resolve(ctx context.Context, t *trip, server, tool string) error {
-	t.to = r.server(server)
+func (r *Router) resolve(ctx context.Context, t *trip) error {
+	t.to = r.server(t.server)
 	if t.to != nil && t.to.starting() {
-		stop := waiting(t.c, server)
-		r.await(ctx, server, r.o.StartTimeout)
+		stop := waiting(t.c, t.server)
+		r.await(ctx, t.server, r.o.StartTimeout)
 		stop()
 	}
 	var known bool
-	if t.tool, known = t.to.lookup(tool); !known {
-		_, err := r.catalogue().FindTool(server, tool)
+	if t.tool, known = t.to.lookup(t.target); !known {
+		_, err := r.catalogue().FindTool(t.server, t.target)
 		return err
 	}
 	if r.evidence != nil {
-		t.id = receipts.Call{ID: receipts.NewID(t.began), Server: server, Tool: tool, RPC: json.RawMessage(t.c.ID.String())}
+		t.id = receipts.Call{ID: receipts.NewID(t.began), Server: t.server, Tool: t.target, RPC: json.RawMessage(t.c.ID.String())}
 	}
 	return nil
 }
@@ -190,14 +194,17 @@ func (r *Router) forward(ctx context.Context, t *trip) (json.RawMessage, error) 
 	seen := backend.Observer{Progress: t.c.Progress, Log: t.c.Log, Late: r.late(ctx, t)}
 	reply, err := r.request(ctx, t, seen)
 	r.ran(t, reply, err)
-	end := r.ended(t, reply, err)
-	if err := r.evidence.ended(ctx, t, end); err != nil && r.o.Evidence == EvidenceRequired {
-		return r.say(withheld(t, err))
+	t.end = r.ended(t, reply, err)
+	if t.end.status != receipts.StatusOK {
+		t.code = t.end.status
 	}
-	if end.status == receipts.StatusCancelled {
+	if err := r.evidence.ended(ctx, t, t.end); err != nil && r.o.Evidence == EvidenceRequired {
+		return r.tell(t, withheld(t, err))
+	}
+	if t.end.status == receipts.StatusCancelled {
 		return nil, front.ErrCancelled
 	}
-	return end.delivered, nil
+	return t.end.delivered, nil
 }
 
 // request sends the call, once: where its server ends before it answers, only
@@ -332,7 +339,8 @@ func (t *trip) name() string { return t.tool.Server + "." + t.tool.Name }
 // deny answers a call that the policy does not let through.
 func (r *Router) deny(ctx context.Context, t *trip) (json.RawMessage, error) {
 	r.evidence.denied(ctx, t)
-	return r.say(denial(t.decision))
+	r.logDenial(t)
+	return r.tell(t, denial(t.decision))
 }
 
 func denial(d policy.Decision) answer {
@@ -346,6 +354,12 @@ func denial(d policy.Decision) answer {
 // refuse answers a call that cannot work as it is.
 func (r *Router) refuse(ctx context.Context, t *trip, reason string, a answer) (json.RawMessage, error) {
 	r.evidence.refused(ctx, t, reason)
+	return r.tell(t, a)
+}
+
+// tell answers a call with words of the router's own.
+func (r *Router) tell(t *trip, a answer) (json.RawMessage, error) {
+	t.code = a.code()
 	return r.say(a)
 }
 

@@ -23,7 +23,7 @@ func changedReceipts(t *testing.T, rec *recorder) (out []string) {
 // decided under them; equal ones and those of a new server are not.
 func TestChangedCatalogues(t *testing.T) {
 	backends := map[string]*memory{"same": newMemory(nil, echoTool), "other": newMemory(nil, echoTool, sayTool), "new": newMemory(nil, sayTool)}
-	rec := newRecorder(t, &journal{})
+	rec := newRecorder(t, &diary{})
 	o := memories(backends)
 	was := definitionsDigest("other", []json.RawMessage{[]byte(echoTool)})
 	o.Recorder, o.Previous.Catalogues = rec, map[string][32]byte{
@@ -79,7 +79,7 @@ func TestDefinitionsDigest(t *testing.T) {
 // Where evidence is required and a decision cannot be recorded, the refusal is
 // evidence too, if the store works again by then.
 func TestRefusedForWantOfEvidence(t *testing.T) {
-	m := newMemory(&journal{}, echoTool)
+	m := newMemory(&diary{}, echoTool)
 	r, rec := recorded(t, EvidenceRequired, m)
 	c := connect(t, r, latest)
 	c.tool("call_tool", `{"server":"s","tool":"echo"}`)

@@ -24,7 +24,7 @@ func beginning(t *testing.T, text string) string {
 // A call whose result does not change is told of at the third time and stopped
 // at the fifth, and the reason stands in its receipt.
 func TestTheSameCallAgainAndAgain(t *testing.T) {
-	m := newMemory(&journal{}, sayTool)
+	m := newMemory(&diary{}, sayTool)
 	m.answer = answers(`{"content":[{"type":"text","text":"RUNNING"}]}`)
 	r, rec := recorded(t, EvidenceOn, m)
 	c := connect(t, r, latest)
@@ -66,7 +66,7 @@ func TestTheSameCallAgainAndAgain(t *testing.T) {
 
 // A poll sees the end: a result that changes is never counted.
 func TestAPollSeesTheEnd(t *testing.T) {
-	m := newMemory(&journal{}, sayTool)
+	m := newMemory(&diary{}, sayTool)
 	var n atomic.Int64
 	m.answer = echo
 	r, _ := recorded(t, EvidenceOn, m)
@@ -89,7 +89,7 @@ func TestLoopExemptions(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMemory(&journal{}, sayTool)
+			m := newMemory(&diary{}, sayTool)
 			m.answer = answers(`{"content":[{"type":"text","text":"moved"}]}`)
 			o := memories(map[string]*memory{"s": m})
 			set(t, &o)
@@ -108,7 +108,7 @@ func TestLoopExemptions(t *testing.T) {
 
 // Calls that were not made do not count.
 func TestOnlyCallsThatRanCount(t *testing.T) {
-	m := newMemory(&journal{}, schemaTool)
+	m := newMemory(&diary{}, schemaTool)
 	m.answer = answers(`{"content":[{"type":"text","text":"ok"}]}`)
 	r, _ := recorded(t, EvidenceOn, m)
 	c := connect(t, r, latest)
@@ -125,7 +125,7 @@ func TestOnlyCallsThatRanCount(t *testing.T) {
 const schemaTool = `{"name":"n","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}`
 
 func TestLookingWithoutCalling(t *testing.T) {
-	r, rec := recorded(t, EvidenceOn, newMemory(&journal{}, sayTool))
+	r, rec := recorded(t, EvidenceOn, newMemory(&diary{}, sayTool))
 	c := connect(t, r, latest)
 	look := func(n int) (got []string) {
 		for i := range n {

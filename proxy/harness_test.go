@@ -50,19 +50,19 @@ func runTests(m *testing.M) int {
 	return m.Run()
 }
 
-// journal is the order in which things happened, across goroutines.
-type journal struct {
+// diary is the order in which things happened, across goroutines.
+type diary struct {
 	mu     sync.Mutex
 	events []string
 }
 
-func (j *journal) add(format string, a ...any) {
+func (j *diary) add(format string, a ...any) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.events = append(j.events, fmt.Sprintf(format, a...))
 }
 
-func (j *journal) all() []string {
+func (j *diary) all() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return slices.Clone(j.events)
@@ -70,7 +70,7 @@ func (j *journal) all() []string {
 
 // recorder seals receipts into memory as a chain would, and fails on demand.
 type recorder struct {
-	j    *journal
+	j    *diary
 	priv ed25519.PrivateKey
 
 	mu    sync.Mutex
@@ -82,7 +82,7 @@ type recorder struct {
 	delay time.Duration // how long the disk takes
 }
 
-func newRecorder(t testing.TB, j *journal) *recorder {
+func newRecorder(t testing.TB, j *diary) *recorder {
 	t.Helper()
 	_, priv, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -197,7 +197,7 @@ func (r receipt) member(path ...string) string { return string(wire.Get(r.predic
 
 // memory is a backend in this process.
 type memory struct {
-	j      *journal
+	j      *diary
 	status backend.Status
 	tools  []json.RawMessage
 	ready  chan struct{} // nil: it was up from the start
@@ -271,7 +271,7 @@ func answers(result string) func(context.Context, string, json.RawMessage, backe
 
 const echoTool = `{"name":"echo","description":"Say it back","inputSchema":{"type":"object","properties":{"text":{"type":"string"}}}}`
 
-func newMemory(j *journal, tools ...string) *memory {
+func newMemory(j *diary, tools ...string) *memory {
 	m := &memory{j: j, status: backend.Status{State: backend.Up}, answer: echo}
 	for _, t := range tools {
 		m.tools = append(m.tools, json.RawMessage(t))

@@ -13,6 +13,7 @@ import (
 	"toolguardian/proxy/backend"
 	"toolguardian/proxy/config"
 	"toolguardian/proxy/guard"
+	"toolguardian/proxy/journal"
 	"toolguardian/receipts"
 )
 
@@ -64,6 +65,7 @@ type Options struct {
 	Heartbeat time.Duration // between signs of life of a session; 0: 5 minutes
 
 	Policy *policy.Policy // nil: everything is allowed
+	Calls  *journal.Calls // nil: no call is logged
 
 	Unchecked  bool          // pass arguments on that do not fit their schema
 	CheckLimit time.Duration // that a call waits for its schema; 0: 50 ms

@@ -9,7 +9,7 @@ import (
 )
 
 func TestOptionsThatCannotWork(t *testing.T) {
-	rec := newRecorder(t, &journal{})
+	rec := newRecorder(t, &diary{})
 	for name, o := range map[string]Options{
 		"no config":                     {},
 		"evidence without a recorder":   {Config: &config.Config{}, Evidence: EvidenceRequired},

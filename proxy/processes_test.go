@@ -39,7 +39,7 @@ func processes(t *testing.T, scripts map[string]string, set func(*Options)) (*Ro
 	if err != nil {
 		t.Fatal(err)
 	}
-	rec := newRecorder(t, &journal{})
+	rec := newRecorder(t, &diary{})
 	sup := backend.NewSupervisor("", nil)
 	t.Cleanup(func() { sup.Close() })
 	o := Options{Config: cfg, Supervisor: sup, Recorder: rec, Evidence: EvidenceRequired, Version: "test", CheckLimit: time.Minute}

@@ -126,6 +126,7 @@ func (r *Router) OpenSession(ctx context.Context, s *front.Session) error {
 		return fmt.Errorf("session %s is open already", s.ID)
 	}
 	r.evidence.open(ctx, own)
+	r.logSession(own, sessionStart)
 	return nil
 }
 
@@ -136,6 +137,7 @@ func (r *Router) CloseSession(ctx context.Context, s *front.Session, end front.E
 	if !ok {
 		return nil
 	}
+	r.logSession(own.(*session), sessionEnd)
 	return r.evidence.close(ctx, own.(*session), end)
 }
 
@@ -181,7 +183,10 @@ func (r *Router) dispatch(ctx context.Context, s *session, c front.Call) (json.R
 		return r.look(ctx, s, c, r.describeTool)
 	case callTool:
 		s.looks.Called()
-		return r.call(ctx, s, c)
+		t := &trip{s: s, c: c, began: r.o.Now()}
+		result, err := r.call(ctx, t)
+		r.logCall(t, result, err)
+		return result, err
 	}
 	if own, ok := r.report(c.Name); ok {
 		return r.say(own(ctx, c.Arguments))
@@ -193,15 +198,21 @@ func (r *Router) dispatch(ctx context.Context, s *session, c front.Call) (json.R
 
 // look answers a tool that only looks for others.
 func (r *Router) look(ctx context.Context, s *session, c front.Call, tool func(context.Context, json.RawMessage) answer) (json.RawMessage, error) {
+	began := r.o.Now()
 	verdict, n := s.looks.Look()
+	var a answer
 	if verdict == guard.Refuse {
-		return r.refuse(ctx, r.unresolved(s, c), receipts.RefusedDiscovery, lookedEnough(c.Name, n))
+		a = lookedEnough(c.Name, n)
+		r.evidence.refused(ctx, r.unresolved(s, c), receipts.RefusedDiscovery)
+	} else {
+		a = tool(ctx, c.Arguments)
 	}
-	a := tool(ctx, c.Arguments)
 	if verdict == guard.Notice {
 		a.notices = append(a.notices, fmt.Sprintf("%d looks at tools in a row and none was called.", n))
 	}
-	return r.say(a)
+	result, err := r.say(a)
+	r.logLook(s, c, began, a, result)
+	return result, err
 }
 
 // unresolved is the trip of a router tool that was refused.

@@ -3,6 +3,7 @@ package proxy
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"toolguardian/proxy/args"
 	"toolguardian/proxy/catalogue"
@@ -20,6 +21,15 @@ type answer struct {
 // refusal is an answer that begins with a stable code.
 func refusal(code, text, next string) answer {
 	return answer{text: code + ": " + text, next: next, failed: true}
+}
+
+// code is the word a failed answer begins with; "" where nothing failed.
+func (a answer) code() string {
+	if !a.failed {
+		return ""
+	}
+	word, _, _ := strings.Cut(a.text, " ")
+	return strings.TrimSuffix(word, ":")
 }
 
 // Codes of what the router refuses or reports, for scripts and models.

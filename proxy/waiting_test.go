@@ -18,7 +18,7 @@ import (
 )
 
 // starting is a backend that is not up before ready is closed.
-func starting(j *journal, tools ...string) *memory {
+func starting(j *diary, tools ...string) *memory {
 	m := newMemory(j, tools...)
 	m.ready = make(chan struct{})
 	return m
@@ -27,7 +27,7 @@ func starting(j *journal, tools ...string) *memory {
 // The tool list does not wait for anything, and never changes.
 func TestToolListDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := starting(&journal{}, echoTool)
+		slow := starting(&diary{}, echoTool)
 		r, rec := recorded(t, EvidenceRequired, slow)
 		rec.delay = 3 * time.Second // not even for the chain
 		begin := time.Now()
@@ -49,7 +49,7 @@ func TestToolListDoesNotWait(t *testing.T) {
 
 func TestDiscoveryWaitsForAStartingServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow, quick := starting(&journal{}, echoTool), newMemory(nil, `{"name":"quick"}`)
+		slow, quick := starting(&diary{}, echoTool), newMemory(nil, `{"name":"quick"}`)
 		o := memories(map[string]*memory{"slow": slow, "quick": quick})
 		c := connect(t, newRouter(t, o), latest)
 		begin := time.Now()
@@ -70,7 +70,7 @@ func TestDiscoveryWaitsForAStartingServer(t *testing.T) {
 
 func TestCallWaitsForItsServerWithProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := starting(&journal{}, echoTool)
+		slow := starting(&diary{}, echoTool)
 		r, _ := recorded(t, EvidenceOn, slow)
 		c := connect(t, r, latest)
 		time.AfterFunc(42*time.Second, func() { slow.rise() })
@@ -93,7 +93,7 @@ func TestCallWaitsForItsServerWithProgress(t *testing.T) {
 }
 
 func TestCallToAServerThatNeverCameUp(t *testing.T) {
-	m := starting(&journal{})
+	m := starting(&diary{})
 	m.status = backend.Status{State: backend.Unknown, StderrTail: []string{"no module named x"},
 		Err: &backend.StartError{Server: "s", Step: "initialize", Err: errors.New("ended"), Exit: &backend.Exit{Code: 1}, Stderr: []string{"no module named x"}}}
 	close(m.ready)
@@ -109,7 +109,7 @@ func TestCallToAServerThatNeverCameUp(t *testing.T) {
 
 // Calls run side by side, and a ping passes them.
 func TestNothingWaitsForAnotherCall(t *testing.T) {
-	m := newMemory(&journal{}, echoTool)
+	m := newMemory(&diary{}, echoTool)
 	release := make(chan struct{})
 	m.answer = func(ctx context.Context, _ string, params json.RawMessage, o backend.Observer) (backend.Reply, error) {
 		if strings.Contains(string(params), "wait") {
@@ -144,7 +144,7 @@ func TestNothingWaitsForAnotherCall(t *testing.T) {
 
 func TestHeartbeatsWhileASessionIsOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(&journal{}, echoTool)
+		m := newMemory(&diary{}, echoTool)
 		rec := newRecorder(t, m.j)
 		o := memories(map[string]*memory{"s": m})
 		o.Recorder, o.Heartbeat = rec, 2*time.Minute
@@ -168,7 +168,7 @@ func TestHeartbeatsWhileASessionIsOpen(t *testing.T) {
 
 // Nothing of a session follows its last receipt.
 func TestClosingWaitsForReceiptsUnderWay(t *testing.T) {
-	m := newMemory(&journal{}, echoTool)
+	m := newMemory(&diary{}, echoTool)
 	r, rec := recorded(t, EvidenceRequired, m)
 	s := &front.Session{ID: "one", Principal: "p"}
 	if err := r.OpenSession(t.Context(), s); err != nil {

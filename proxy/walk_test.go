@@ -27,7 +27,7 @@ func recorded(t testing.TB, mode EvidenceMode, m *memory) (*Router, *recorder) {
 // The decision is durable before the backend gets a byte, the outcome before
 // the client does; discovery leaves no receipt.
 func TestOrderOfOneCall(t *testing.T) {
-	j := &journal{}
+	j := &diary{}
 	m := newMemory(j, echoTool)
 	r, rec := recorded(t, EvidenceRequired, m)
 	c := connect(t, r, latest)
@@ -65,7 +65,7 @@ func TestCommitmentsAreOfTheBytes(t *testing.T) {
 		{"none", `{"server":"s","tool":"echo"}`, `{}`, `{"server":"s","tool":"echo"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := newMemory(&journal{}, echoTool)
+			m := newMemory(&diary{}, echoTool)
 			m.answer = answers(raw)
 			r, rec := recorded(t, EvidenceOn, m)
 			got := connect(t, r, latest).tool("call_tool", tt.arguments)
@@ -90,7 +90,7 @@ func TestCommitmentsAreOfTheBytes(t *testing.T) {
 // With TOOL_GUARDIAN_RAW_RESULTS=1 nothing is added, so nothing differs.
 func TestRawResults(t *testing.T) {
 	for _, raw := range []string{`{"content":[]}`, `{ "structuredContent":{"a":1.0} }`, `{"content":[{"type":"text","text":"a"}],"isError":true,"x":1e3}`} {
-		m := newMemory(&journal{}, echoTool)
+		m := newMemory(&diary{}, echoTool)
 		m.answer = answers(raw)
 		r, rec := recorded(t, EvidenceOn, m)
 		r.o.RawResults = true
@@ -125,7 +125,7 @@ func TestOutcomes(t *testing.T) {
 		{name: "timeout before it was sent", err: callError(backend.ErrTimeout, false), status: "protocol_error", shown: []string{"NOT_SENT: "}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := newMemory(&journal{}, echoTool)
+			m := newMemory(&diary{}, echoTool)
 			m.answer = func(context.Context, string, json.RawMessage, backend.Observer) (backend.Reply, error) {
 				return tt.reply, tt.err
 			}
@@ -151,7 +151,7 @@ func TestOutcomes(t *testing.T) {
 }
 
 func TestCancelledCallHasAnOutcome(t *testing.T) {
-	m := newMemory(&journal{}, echoTool)
+	m := newMemory(&diary{}, echoTool)
 	running := make(chan struct{})
 	m.answer = func(ctx context.Context, _ string, _ json.RawMessage, _ backend.Observer) (backend.Reply, error) {
 		close(running)
@@ -180,7 +180,7 @@ func TestCancelledCallHasAnOutcome(t *testing.T) {
 }
 
 func TestDeniedToolIsNowhere(t *testing.T) {
-	m := newMemory(&journal{}, echoTool, `{"name":"delete_all","inputSchema":{"type":"object","properties":{"secret_parameter":{}}}}`)
+	m := newMemory(&diary{}, echoTool, `{"name":"delete_all","inputSchema":{"type":"object","properties":{"secret_parameter":{}}}}`)
 	r, rec := recorded(t, EvidenceRequired, m)
 	p, err := policy.Parse([]byte(`{"servers":{"*":{"deny":["^delete_"]}}}`))
 	if err != nil {
@@ -213,7 +213,7 @@ func TestDeniedToolIsNowhere(t *testing.T) {
 // The name is judged before the arguments are looked at, and what would need a
 // person's yes does not run without one.
 func TestPolicyComesBeforeArguments(t *testing.T) {
-	m := newMemory(&journal{}, echoTool, `{"name":"write"}`)
+	m := newMemory(&diary{}, echoTool, `{"name":"write"}`)
 	r, rec := recorded(t, EvidenceRequired, m)
 	p, err := policy.Parse([]byte(`{"servers":{"s":{"deny":["^echo$"],"ask":["^write$"]}}}`))
 	if err != nil {
@@ -243,7 +243,7 @@ func TestPolicyComesBeforeArguments(t *testing.T) {
 
 // A backend's new tools are there as soon as it said that its list changed.
 func TestChangedToolsAreSeen(t *testing.T) {
-	m := newMemory(&journal{}, echoTool)
+	m := newMemory(&diary{}, echoTool)
 	r, _ := recorded(t, EvidenceOff, m)
 	c := connect(t, r, latest)
 	c.tool("list_capabilities", `{}`)
@@ -261,7 +261,7 @@ func TestChangedToolsAreSeen(t *testing.T) {
 }
 
 func TestLogLevelReachesTheBackends(t *testing.T) {
-	m := newMemory(&journal{}, echoTool)
+	m := newMemory(&diary{}, echoTool)
 	r, _ := recorded(t, EvidenceOff, m)
 	connect(t, r, latest).request("logging/setLevel", `{"level":"warning"}`)
 	eventually(t, "the level", func() bool { return slices.Equal(m.requests(), []string{`{"level":"warning"}`}) })
@@ -269,7 +269,7 @@ func TestLogLevelReachesTheBackends(t *testing.T) {
 
 // Arguments that cannot be read are refused before the backend, with a receipt.
 func TestMalformedArgumentsAreRefused(t *testing.T) {
-	m := newMemory(&journal{}, echoTool)
+	m := newMemory(&diary{}, echoTool)
 	r, rec := recorded(t, EvidenceOn, m)
 	text := joined(t, connect(t, r, latest).tool("call_tool", `{"server":"s","tool":"echo","args":"{text: 1}"}`))
 	if !strings.HasPrefix(text, "BAD_ARGUMENTS: args is text that is not JSON") {
@@ -286,7 +286,7 @@ func TestMalformedArgumentsAreRefused(t *testing.T) {
 var errFull = errors.New("no space left on device")
 
 func TestRequiredRefusesWithoutEvidence(t *testing.T) {
-	m := newMemory(&journal{}, echoTool)
+	m := newMemory(&diary{}, echoTool)
 	r, rec := recorded(t, EvidenceRequired, m)
 	rec.setFail(errFull)
 	c := connect(t, r, latest)
@@ -308,7 +308,7 @@ func TestRequiredRefusesWithoutEvidence(t *testing.T) {
 }
 
 func TestRequiredWithholdsAnUnrecordedResult(t *testing.T) {
-	m := newMemory(&journal{}, echoTool)
+	m := newMemory(&diary{}, echoTool)
 	r, rec := recorded(t, EvidenceRequired, m)
 	m.answer = func(context.Context, string, json.RawMessage, backend.Observer) (backend.Reply, error) {
 		rec.setFail(errFull)
@@ -321,7 +321,7 @@ func TestRequiredWithholdsAnUnrecordedResult(t *testing.T) {
 }
 
 func TestOnRunsAndTellsTheGap(t *testing.T) {
-	m := newMemory(&journal{}, echoTool)
+	m := newMemory(&diary{}, echoTool)
 	r, rec := recorded(t, EvidenceOn, m)
 	c := connect(t, r, latest)
 	c.tool("call_tool", `{"server":"s","tool":"echo"}`)
@@ -344,7 +344,7 @@ func TestOnRunsAndTellsTheGap(t *testing.T) {
 }
 
 func TestEvidenceOffKeepsNothing(t *testing.T) {
-	m := newMemory(&journal{}, echoTool)
+	m := newMemory(&diary{}, echoTool)
 	r, rec := recorded(t, EvidenceOff, m)
 	c := connect(t, r, latest)
 	c.tool("call_tool", `{"server":"s","tool":"echo"}`)
@@ -354,7 +354,7 @@ func TestEvidenceOffKeepsNothing(t *testing.T) {
 }
 
 func TestChangedConfigIsTold(t *testing.T) {
-	m := newMemory(&journal{}, echoTool)
+	m := newMemory(&diary{}, echoTool)
 	rec := newRecorder(t, m.j)
 	o := memories(map[string]*memory{"s": m})
 	o.Config.Raw = []byte(`{"mcpServers":{"s":{}}}`)
@@ -374,7 +374,7 @@ func TestChangedConfigIsTold(t *testing.T) {
 }
 
 func TestTraceAndMetaGoOn(t *testing.T) {
-	m := newMemory(&journal{}, echoTool)
+	m := newMemory(&diary{}, echoTool)
 	r, rec := recorded(t, EvidenceOn, m)
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	c := connect(t, r, latest)

@@ -34,7 +34,7 @@ var allowed = map[string][]string{
 	"proxy/guard":             {},
 	"proxy/journal":           {},
 	"proxy": {"policy", "receipts", "proxy/wire", "proxy/backend", "proxy/catalogue",
-		"proxy/front", "proxy/config", "proxy/args", "proxy/guard"},
+		"proxy/front", "proxy/config", "proxy/args", "proxy/guard", "proxy/journal"},
 }
 
 // onlyIn lists modules that one package alone may touch.
