@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"toolguardian/chain"
 	"toolguardian/chain/tlog"
 )
 
@@ -20,6 +21,7 @@ type growing struct {
 func (g *growing) Origin() string                                    { return "agents.invalid/c/00000000000000000000000000000000" }
 func (g *growing) HeadKey() tlog.Vkey                                { return tlog.Vkey{} }
 func (g *growing) SignNote([]byte) ([]byte, error)                   { return nil, nil }
+func (g *growing) KeyNotes() ([]chain.KeyNote, error)                { return nil, nil }
 func (g *growing) ProveConsistency(m, n uint64) ([]tlog.Hash, error) { return nil, nil }
 
 func (g *growing) Head(context.Context) ([]byte, tlog.Checkpoint, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"toolguardian/chain"
 	"toolguardian/chain/tlog"
 	"toolguardian/witness/api"
 )
@@ -14,6 +15,7 @@ import (
 type NoteSigner interface {
 	Origin() string
 	HeadKey() tlog.Vkey
+	KeyNotes() ([]chain.KeyNote, error)
 	SignNote(text []byte) ([]byte, error)
 }
 
@@ -36,11 +38,12 @@ func Enroll(ctx context.Context, c NoteSigner, e Enrolment) (Witness, error) {
 		return Witness{}, fmt.Errorf("enroll at %s: %w", e.URL, err)
 	}
 	if w.Log != nil {
-		note, err := c.SignNote(api.NewEnrol(c.HeadKey()).Text())
+		// The first key enrols; the streamer tells of those that followed it.
+		notes, err := c.KeyNotes()
 		if err != nil {
 			return Witness{}, fmt.Errorf("enroll at %s: %w", e.URL, err)
 		}
-		if _, err := client.Enroll(ctx, e.Token, note); err != nil {
+		if _, err := client.Enroll(ctx, e.Token, notes[0].Note); err != nil {
 			return Witness{}, fmt.Errorf("enroll at %s: %w", e.URL, err)
 		}
 	}

@@ -27,11 +27,12 @@ type worker struct {
 	client *api.Client
 	heads  chan signedHead // holds the newest head not taken
 
-	kept     state
-	reported bool   // the chain's state was posted
-	index    uint64 // of our newest leaf known
-	stamped  uint64 // size of the newest stamped checkpoint known
-	looked   time.Time
+	kept      state
+	reported  bool   // the chain's state was posted
+	announced uint64 // from-size of the newest key note it took
+	index     uint64 // of our newest leaf known
+	stamped   uint64 // size of the newest stamped checkpoint known
+	looked    time.Time
 }
 
 func newWorker(o Options, w Witness, folder string) (*worker, error) {
@@ -123,6 +124,9 @@ func (w *worker) submit(ctx context.Context, head signedHead) error {
 	if w.done(head) {
 		return nil
 	}
+	if err := w.announce(ctx, head); err != nil {
+		return err
+	}
 	old := min(w.kept.size.Size, head.cp.Size)
 	for range 3 {
 		path, err := w.o.Chain.ProveConsistency(old, head.cp.Size)
@@ -149,6 +153,37 @@ func (w *worker) submit(ctx context.Context, head signedHead) error {
 		old = conflict.Size
 	}
 	return errors.New("the witness's size keeps changing: is a copy of this chain running?")
+}
+
+// announce tells a witness with a log of the rotations that the head covers
+// and the last accepted one does not. It takes a key note before it takes a
+// head of that size.
+func (w *worker) announce(ctx context.Context, head signedHead) error {
+	if w.w.Log == nil {
+		return nil
+	}
+	notes, err := w.o.Chain.KeyNotes()
+	if err != nil {
+		return err
+	}
+	var refused error
+	for _, n := range notes {
+		if n.FromSize <= max(w.kept.size.Size, w.announced) || n.FromSize > head.cp.Size {
+			continue
+		}
+		index, err := w.client.Key(ctx, n.Note)
+		switch {
+		case errors.Is(err, api.ErrForbidden):
+			// It may know a later one already, since an answer was lost.
+			refused = fmt.Errorf("rotation from size %d: %w", n.FromSize, err)
+			continue
+		case err != nil:
+			return fmt.Errorf("rotation from size %d: %w", n.FromSize, err)
+		}
+		w.index = max(w.index, index)
+		w.announced, refused = n.FromSize, nil
+	}
+	return refused
 }
 
 // done reports that the head was accepted, and shown to be logged if it can be.
