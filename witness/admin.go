@@ -25,6 +25,8 @@ import (
 type Operator interface {
 	NewToken(ctx context.Context) (string, error)
 	AddAgent(ctx context.Context, vkey string) (index uint64, err error)
+	RevokeAgent(ctx context.Context, origin string, since api.Ref) (index uint64, err error)
+	RotateAgent(ctx context.Context, vkey string, fromSize uint64) (index uint64, err error)
 	Agents(ctx context.Context) ([]Agent, error)
 	Status(ctx context.Context) (Status, error)
 	Fsck(ctx context.Context) (FsckReport, error)
@@ -39,7 +41,7 @@ func Operate(ctx context.Context, o Options) (Operator, error) {
 	if remote, err := dialAdmin(ctx, o.Dir); err == nil {
 		return remote, nil
 	}
-	s, err := New(o)
+	s, err := open(o)
 	if errors.Is(err, store.ErrLocked) {
 		// The server was just starting: its socket comes after its lock.
 		if remote, dialErr := dialAdmin(ctx, o.Dir); dialErr == nil {
@@ -143,6 +145,8 @@ func (s *Server) adminHandler() http.Handler {
 		s.adminReply(w, r, strconv.FormatUint(index, 10), err)
 	})
 	mux.HandleFunc("POST /clock", func(w http.ResponseWriter, r *http.Request) { s.adminReply(w, r, "", s.ConfirmClock()) })
+	mux.HandleFunc("POST /agents/revoke", s.adminRevoke)
+	mux.HandleFunc("POST /agents/rotate", s.adminRotate)
 	mux.HandleFunc("GET /agents", adminJSON(s, s.Agents))
 	mux.HandleFunc("GET /status", adminJSON(s, s.Status))
 	mux.HandleFunc("GET /fsck", adminJSON(s, s.Fsck))

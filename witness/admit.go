@@ -17,7 +17,7 @@ import (
 // sequencer compares again.
 type admitted struct {
 	key     tlog.Vkey // in force when it was judged
-	keyText string    // its text
+	keys    uint64    // the key leaf that put it in force
 	old     uint64
 	oldRoot tlog.Hash // the root that the proof starts from
 	proof   []tlog.Hash
@@ -43,18 +43,22 @@ func (s *Server) AddCheckpoint(ctx context.Context, body []byte) (Added, error) 
 	if err := s.workers.Acquire(ctx, 1); err != nil {
 		return Added{}, err
 	}
-	a, err := s.admit(body)
+	a, err := s.admit(ctx, body)
 	s.workers.Release(1)
-	if err != nil {
-		return Added{}, err
+	var done durable[Added]
+	if err == nil {
+		done, err = submit(ctx, s.seq, func(b *batch) (accepted[Added], error) { return s.acceptHead(b, a) })
 	}
-	done, err := submit(ctx, s.seq, func(b *batch) (accepted[Added], error) { return s.acceptHead(b, a) })
+	if err != nil && a.authentic() {
+		s.contradicted(ctx, a, err)
+	}
 	return done.value, err
 }
 
 // admit makes every check of the page that needs no order. The order of the
-// checks is the page's.
-func (s *Server) admit(body []byte) (admitted, error) {
+// checks is the page's. What it returns beside an error is authentic if the
+// head was signed by the key in force.
+func (s *Server) admit(ctx context.Context, body []byte) (admitted, error) {
 	req, cp, note, err := parseAdd(body)
 	if err != nil {
 		return admitted{}, err
@@ -70,8 +74,11 @@ func (s *Server) admit(body []byte) (admitted, error) {
 	if err := s.limits.take(cp.Origin, s.o.Now()); err != nil {
 		return admitted{}, err
 	}
-	if err := a.extends(rec); err != nil {
+	if err := s.lostHead(ctx, cp, note); err != nil {
 		return admitted{}, err
+	}
+	if err := a.extends(rec); err != nil {
+		return a, err
 	}
 	a.others = s.othersOf(note, a.key)
 	return a, a.cosign(s.keys.cosigner, rec, s.o.Now())
@@ -133,15 +140,21 @@ func (s *Server) view(fn func(store.Reader) error) error {
 // signedBy finds the signature of the key in force. No line by it, and a line
 // by it that does not verify, are both 403.
 func (a *admitted) signedBy(rec *originRecord, note tlog.Note) (err error) {
+	if err := rec.mayWrite(); err != nil {
+		return err
+	}
 	if a.key, err = tlog.ParseVkey(rec.Key); err != nil {
 		return fmt.Errorf("%w: the key of %s: %w", store.ErrDamaged, rec.Origin, err)
 	}
-	a.keyText = rec.Key
+	a.keys = rec.Keys
 	if a.line, err = note.Verify(a.key); err != nil {
 		return fmt.Errorf("%w: %w", api.ErrForbidden, err)
 	}
 	return nil
 }
+
+// authentic says that the key in force signed the head.
+func (a *admitted) authentic() bool { return len(a.line.Bytes) > 0 }
 
 // extends judges sizes, roots and proof against a record.
 func (a *admitted) extends(rec *originRecord) error {
@@ -161,6 +174,8 @@ func (a *admitted) extends(rec *originRecord) error {
 	case a.old == a.head.Size && root != a.head.Root:
 		return fmt.Errorf("%w: size %d was cosigned with the root %s, this one has %s",
 			api.ErrUnprocessable, size, root, a.head.Root)
+	case a.head.Size < rec.From:
+		return fmt.Errorf("%w: the key %s signs heads of size %d and more", api.ErrUnprocessable, rec.Key, rec.From)
 	case a.old == 0:
 		return nil // the empty tree is consistent with any
 	}
@@ -205,12 +220,9 @@ func (a *admitted) cosign(cosigner *tlog.Signer, rec *originRecord, now time.Tim
 // acceptHead is the compare half of compare-and-swap, in the sequencer: what
 // the worker judged must still be the latest state, here within the batch.
 func (s *Server) acceptHead(b *batch, a admitted) (accepted[Added], error) {
-	rec, err := b.record(a.head.Origin)
+	rec, err := b.recordUnder(a.head.Origin, a.keys)
 	if err != nil {
 		return accepted[Added]{}, err
-	}
-	if rec.Key != a.keyText {
-		return accepted[Added]{}, fmt.Errorf("%w: the key of %s was rotated meanwhile", api.ErrForbidden, rec.Origin)
 	}
 	if size, root := rec.latest(); size != a.old || root != a.oldRoot {
 		return accepted[Added]{}, api.ErrConflict{Size: size}
@@ -243,6 +255,7 @@ func (a admitted) first(b *batch, rec *originRecord) (accepted[Added], error) {
 	if err != nil {
 		return accepted[Added]{}, err
 	}
+	b.put(store.Heads, headKey(rec.Origin, a.head.Size), store.Key64(index))
 	rec.Prev = index
 	rec.Head = &headRecord{Index: index, Size: a.head.Size, Root: a.head.Root, Time: a.at.Unix(), Cosig: a.cosig.Line(), Others: a.others}
 	b.keep(rec)

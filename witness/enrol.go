@@ -173,7 +173,7 @@ func (b *batch) enrolled(key tlog.Vkey) (index uint64, ok bool, err error) {
 	case rec.Key != key.String():
 		return 0, false, fmt.Errorf("%w: %s is enrolled with another key; a key is changed by a rotation", api.ErrForbidden, key.Name)
 	}
-	return rec.Keys, true, nil
+	return rec.Keys, true, rec.mayWrite()
 }
 
 // enrol writes the key leaf; note is signed by the new key or by the log's.

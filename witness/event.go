@@ -24,31 +24,49 @@ func (s *Server) Event(ctx context.Context, body []byte) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	body, err = s.noteByKey(rec, note)
+	if err != nil {
+		return 0, err
+	}
+	done, err := submit(ctx, s.seq, func(b *batch) (accepted[uint64], error) { return b.event(e, rec.Keys, body) })
+	return done.value, err
+}
+
+// noteByKey is the note with the one line by the key in force, once that
+// verifies and the origin has not sent too much.
+func (s *Server) noteByKey(rec *originRecord, note tlog.Note) ([]byte, error) {
+	if err := rec.mayWrite(); err != nil {
+		return nil, err
+	}
 	key, err := tlog.ParseVkey(rec.Key)
 	if err != nil {
-		return 0, fmt.Errorf("%w: the key of %s: %w", store.ErrDamaged, rec.Origin, err)
+		return nil, fmt.Errorf("%w: the key of %s: %w", store.ErrDamaged, rec.Origin, err)
 	}
 	line, err := note.Verify(key)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", api.ErrForbidden, err)
+		return nil, fmt.Errorf("%w: %w", api.ErrForbidden, err)
 	}
-	if err := s.limits.take(e.Origin, s.o.Now()); err != nil {
-		return 0, err
+	if err := s.limits.take(rec.Origin, s.o.Now()); err != nil {
+		return nil, err
 	}
-	body = tlog.Note{Text: note.Text, Signatures: []tlog.Signature{line}}.Bytes()
-	done, err := submit(ctx, s.seq, func(b *batch) (accepted[uint64], error) { return b.event(e, rec.Key, body) })
-	return done.value, err
+	return tlog.Note{Text: note.Text, Signatures: []tlog.Signature{line}}.Bytes(), nil
+}
+
+// recordUnder is the record of an origin whose newest key leaf is still keys.
+func (b *batch) recordUnder(origin string, keys uint64) (*originRecord, error) {
+	rec, err := b.record(origin)
+	if err == nil && rec.Keys != keys {
+		return nil, fmt.Errorf("%w: the key of %s was changed meanwhile", api.ErrForbidden, origin)
+	}
+	return rec, err
 }
 
 // event refuses a note that does not know of this origin's last event: an old
 // one, played again, would undo a change of state.
-func (b *batch) event(e api.Event, key string, body []byte) (accepted[uint64], error) {
-	rec, err := b.record(e.Origin)
+func (b *batch) event(e api.Event, keys uint64, body []byte) (accepted[uint64], error) {
+	rec, err := b.recordUnder(e.Origin, keys)
 	if err != nil {
 		return accepted[uint64]{}, err
-	}
-	if rec.Key != key {
-		return accepted[uint64]{}, fmt.Errorf("%w: the key of %s was rotated meanwhile", api.ErrForbidden, rec.Origin)
 	}
 	if ev := rec.Event; ev != nil && ev.State == e.State && ev.Heartbeat == e.Heartbeat {
 		return accepted[uint64]{ev.Index}, nil

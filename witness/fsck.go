@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"toolguardian/chain/tlog"
 	"toolguardian/witness/api"
@@ -57,6 +58,9 @@ type fsck struct {
 	tree    tlog.Frontier
 	levels  []level // by tile level
 	records map[string]*originRecord
+	history map[string]*api.KeyHistory
+	heads   int  // head leaves
+	shard   bool // the log begins with a shard leaf
 	cps     checkpoints
 }
 
@@ -67,7 +71,7 @@ type level struct {
 }
 
 func newFsck(p published, origin string, k keys) *fsck {
-	return &fsck{p: p, origin: origin, keys: k, records: map[string]*originRecord{}, cps: checkpoints{r: p}}
+	return &fsck{p: p, origin: origin, keys: k, records: map[string]*originRecord{}, history: map[string]*api.KeyHistory{}, cps: checkpoints{r: p}}
 }
 
 func (f *fsck) fault(where, format string, args ...any) {
@@ -94,6 +98,7 @@ func (f *fsck) walk(ctx context.Context) error {
 	f.report.Size, f.report.Root = f.tree.Size(), f.tree.Root()
 	f.newest()
 	f.kept()
+	f.headIndex()
 	f.stamps()
 	return nil
 }
@@ -115,6 +120,12 @@ func (f *fsck) entry(i uint64) {
 		return
 	}
 	f.leaf(i, where, l)
+	if l.Type != api.LeafHead {
+		return
+	}
+	if err := f.indexed(i, l); err != nil {
+		f.fault(where, "%v", err)
+	}
 }
 
 func (f *fsck) tileHash(i uint64) (h tlog.Hash) {
@@ -218,72 +229,6 @@ func (f *fsck) leaf(i uint64, where string, l api.Leaf) {
 	}
 }
 
-func (f *fsck) body(i uint64, l api.Leaf, rec *originRecord) error {
-	switch l.Type {
-	case api.LeafKey:
-		return rebuildKey(i, l, rec)
-	case api.LeafHead:
-		return f.rebuildHead(i, l, rec)
-	case api.LeafEvent:
-		e, _, err := api.ParseEvent(l.Body)
-		if err != nil {
-			return err
-		}
-		rec.Event = &eventRecord{Index: i, State: e.State, Heartbeat: e.Heartbeat}
-	case api.LeafShard:
-		return f.shardLeaf(i, l)
-	case api.LeafTime:
-		t, err := api.ParseTimeBody(l.Body)
-		if err != nil {
-			return err
-		}
-		rec.Stamp = &stampPlace{Size: t.Size}
-	}
-	return nil
-}
-
-// shardLeaf: a shard begins with what is known of the one before it, once.
-func (f *fsck) shardLeaf(i uint64, l api.Leaf) error {
-	if i != 0 || l.Origin != f.origin {
-		return errors.New("a shard leaf other than the log's own first one")
-	}
-	_, err := api.ParseShardBody(l.Body)
-	return err
-}
-
-func rebuildKey(i uint64, l api.Leaf, rec *originRecord) error {
-	k, _, err := api.ParseKeyNote(l.Body)
-	if err != nil {
-		return err
-	}
-	if k.Act == api.KeyEnrol {
-		rec.Key, rec.Keys = k.New.String(), i
-	}
-	return nil
-}
-
-// rebuildHead checks a head leaf as evidence against ourselves: the proof in it
-// leads from the head before it.
-func (f *fsck) rebuildHead(i uint64, l api.Leaf, rec *originRecord) error {
-	cp, note, err := tlog.ParseSignedCheckpoint(l.Body)
-	if err != nil {
-		return err
-	}
-	line, err := note.Verify(f.keys.cosigner.Vkey())
-	if err != nil {
-		return fmt.Errorf("our cosignature: %w", err)
-	}
-	size, root := rec.latest()
-	if size > 0 {
-		if err := tlog.VerifyConsistency(size, cp.Size, l.Proof, root, cp.Root); err != nil {
-			return fmt.Errorf("not consistent with the head before it, size %d: %w", size, err)
-		}
-	}
-	at, _ := line.Time()
-	rec.Head = &headRecord{Index: i, Size: cp.Size, Root: cp.Root, Time: at.Unix()}
-	return nil
-}
-
 // checkpointAt compares the root with the checkpoint signed at this size, if
 // one was.
 func (f *fsck) checkpointAt(size uint64) {
@@ -342,12 +287,14 @@ func (f *fsck) record(have *originRecord) {
 	switch {
 	case want == nil:
 		f.fault(where, "no leaf tells of it")
-	case have.Key != want.Key || have.Keys != want.Keys || have.Prev != want.Prev:
+	case have.Key != want.Key || have.From != want.From || have.Keys != want.Keys || have.Prev != want.Prev || !sameJSON(have.Revoked, want.Revoked):
 		f.fault(where, "key leaf %d and newest leaf %d, the leaves say %d and %d", have.Keys, have.Prev, want.Keys, want.Prev)
 	case !sameHead(have.Head, want.Head):
 		f.fault(where, "its head is not that of the newest head leaf")
-	case !sameJSON(have.Event, want.Event) || !sameStamp(have.Stamp, want.Stamp):
+	case !sameJSON(have.Event, want.Event) || !sameStamp(have.Stamp, want.Stamp) || !sameJSON(have.Sealed, want.Sealed):
 		f.fault(where, "its event or stamp is not that of the leaves")
+	case !slices.Equal(have.Forks, want.Forks) || !slices.Equal(have.Rollbacks, want.Rollbacks):
+		f.fault(where, "its forks %v and rollbacks %v are not those of the leaves, %v and %v", have.Forks, have.Rollbacks, want.Forks, want.Rollbacks)
 	}
 }
 

@@ -133,6 +133,22 @@ func (r *rig) fsck() {
 	}
 }
 
+// agent is what the operator is told of an origin.
+func (r *rig) agent(origin string) witness.Agent {
+	r.t.Helper()
+	agents, err := r.server.Agents(context.Background())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, a := range agents {
+		if a.Origin == origin {
+			return a
+		}
+	}
+	r.t.Fatalf("%s is not among the agents", origin)
+	return witness.Agent{}
+}
+
 func (r *rig) status() witness.Status {
 	r.t.Helper()
 	st, err := r.server.Status(context.Background())

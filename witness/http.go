@@ -27,6 +27,9 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("POST /add-checkpoint", s.postAdd)
 	mux.HandleFunc("POST /enroll", s.postIndex(s.Enroll))
 	mux.HandleFunc("POST /event", s.postIndex(s.Event))
+	mux.HandleFunc("POST /key", s.postIndex(s.Key))
+	mux.HandleFunc("POST /stamp", s.postIndex(s.StampCommitments))
+	mux.HandleFunc("POST /misbehaviour", s.postMisbehaviour)
 	mux.HandleFunc("GET /vkey", s.getVkey)
 	mux.HandleFunc("GET /healthz", s.getHealth)
 	mux.HandleFunc("GET /readyz", s.getReady)
@@ -46,6 +49,8 @@ func (s *Server) readRoutes(mux *http.ServeMux) {
 	mux.HandleFunc("GET /timestamp/{size}", s.getTimestamp)
 	mux.HandleFunc("GET /timestamp/{size}/{file}", s.getToken)
 	mux.HandleFunc("GET /blob/{hash}", s.getBlob)
+	mux.HandleFunc("GET /fork/{index}", s.getFork)
+	mux.HandleFunc("GET /rollback/{index}", s.getRollback)
 	mux.HandleFunc("GET /tile/", s.getTile)
 	mux.HandleFunc("GET /", s.getHead) // /<hex>/checkpoint, which no pattern of ServeMux can say beside /tile/
 }

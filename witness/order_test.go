@@ -117,6 +117,12 @@ func TestNothingLeavesBeforeTheCommit(t *testing.T) {
 			t.Error(got.err)
 		}
 	}
+	fork := mustWait(t, "the commit of the fork", g.begun)
+	if l, err := api.ParseLeaf(fork.Entries[0]); err != nil || l.Type != api.LeafFork {
+		t.Errorf("the rival's other history was not logged before its answer: %+v, %v", l, err)
+	}
+	mustNotHave(t, "the rival's answer", second)
+	g.open <- nil
 	var conflict api.ErrConflict
 	if got := mustWait(t, "the rival's answer", second); !errors.As(got.err, &conflict) || conflict.Size != 4 {
 		t.Errorf("the rival: %v, want a conflict at 4", got.err)

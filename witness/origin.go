@@ -15,13 +15,35 @@ import (
 // next head without reading the log. Fsck rebuilds it from the leaves.
 type originRecord struct {
 	Origin string `json:"origin"`
-	Key    string `json:"key,omitempty"` // vkey in force; none for the log itself
-	Keys   uint64 `json:"keys"`          // index of the key leaf that put it in force
-	Prev   uint64 `json:"prev"`          // index of the newest leaf of any type
+	Key    string `json:"key,omitempty"`  // newest vkey; none for the log itself
+	From   uint64 `json:"from,omitempty"` // size of the smallest head that it signs
+	Keys   uint64 `json:"keys"`           // index of the newest key leaf
+	Prev   uint64 `json:"prev"`           // index of the newest leaf of any type
 
-	Head  *headRecord  `json:"head,omitempty"`
-	Event *eventRecord `json:"event,omitempty"`
-	Stamp *stampPlace  `json:"stamp,omitempty"` // of the log itself
+	Revoked *revocation `json:"revoked,omitempty"` // nil: Key is in force
+
+	Head      *headRecord  `json:"head,omitempty"`
+	Event     *eventRecord `json:"event,omitempty"`
+	Sealed    *sealRecord  `json:"sealed,omitempty"`
+	Forks     []uint64     `json:"forks,omitempty"`     // indexes of the fork leaves that accuse it
+	Rollbacks []uint64     `json:"rollbacks,omitempty"` // of the rollback leaves over its heads
+	Stamp     *stampPlace  `json:"stamp,omitempty"`     // of the log itself
+
+	// Conflicts counts valid heads that were refused. No leaf tells of them.
+	Conflicts uint64 `json:"conflicts,omitempty"`
+}
+
+// revocation is the leaf that revoked the key, and from which leaf on.
+type revocation struct {
+	Index uint64 `json:"index"`
+	Since uint64 `json:"since"`
+}
+
+// sealRecord is the newest stamp leaf, so that a note sent again after a lost
+// answer finds it.
+type sealRecord struct {
+	Index uint64    `json:"index"`
+	Text  tlog.Hash `json:"text"` // SHA-256 of the note text
 }
 
 // headRecord is the latest cosigned head.
@@ -84,6 +106,20 @@ func (r *originRecord) lastEvent() uint64 {
 		return r.Keys
 	}
 	return r.Event.Index
+}
+
+// mayWrite refuses a chain whose key is not in force.
+func (r *originRecord) mayWrite() error {
+	if r.Revoked == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: the key of %s was revoked by leaf %d: an operator's rotation or a successor chain goes on",
+		api.ErrForbidden, r.Origin, r.Revoked.Index)
+}
+
+// headKey is where the leaf of the head of that size is found.
+func headKey(origin string, size uint64) []byte {
+	return append(originKey(origin), store.Key64(size)...)
 }
 
 func originKey(origin string) []byte {

@@ -68,7 +68,7 @@ func (s *Server) getHead(w http.ResponseWriter, r *http.Request) {
 		if rec.Head == nil {
 			return nil, fmt.Errorf("%w: no head of this origin yet", api.ErrNotFound)
 		}
-		w.Header().Set(api.HeaderIndex, strconv.FormatUint(rec.Head.Index, 10))
+		rec.hints(w.Header())
 		return rec.Head.served(p)
 	})
 }

@@ -335,6 +335,13 @@ func (c *carrier) add(l api.Leaf) error {
 	if err != nil {
 		return err
 	}
+	if l.Type == api.LeafHead {
+		head, err := api.ParseHeadLeaf(index, l)
+		if err != nil {
+			return fmt.Errorf("%w: %w", store.ErrDamaged, err)
+		}
+		c.batch.put(store.Heads, headKey(l.Origin, head.Head.Size), store.Key64(index))
+	}
 	c.check.leaf(index, fmt.Sprintf("leaf %d of the new shard", index), l)
 	if faults := c.check.report.Faults; len(faults) > 0 {
 		return fmt.Errorf("%w: %s: %s", store.ErrDamaged, faults[0].Where, faults[0].Detail)

@@ -53,6 +53,7 @@ type sequencer struct {
 	epoch    uint64
 	cache    *recordCache
 
+	halted   atomic.Bool       // we are convicted by our own signature: nothing more is signed
 	healthy  atomic.Bool       // the last commit landed
 	active   atomic.Uint64     // 1 + index of the newest leaf that is not a time leaf
 	onCommit func(store.State) // called after each commit, must not wait
@@ -146,6 +147,10 @@ func (q *sequencer) drain(work ...*pending) []*pending {
 // be another request of the batch, which nobody may hear of before it is
 // durable.
 func (q *sequencer) commit(work []*pending) error {
+	if q.halted.Load() {
+		settle(work, errHalted)
+		return nil
+	}
 	var b *batch
 	var sealed store.Batch
 	var next *tlog.Frontier

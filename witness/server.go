@@ -26,6 +26,8 @@ type Server struct {
 	seq    *sequencer
 	limits *limits
 
+	conflicts conflicts
+
 	workers  *semaphore.Weighted // bounds the judging of heads to the cores
 	activity chan struct{}       // holds one signal after the first leaf that is not a time leaf
 	newest   chan store.State    // holds the newest durable state for the head file
@@ -38,9 +40,19 @@ type Server struct {
 
 // New opens the witness of o.Dir and checks that the log is what its last
 // checkpoint says: the tiles give its root, the signature is ours, and the
-// head file's checkpoint is in it. It signs nothing; Run does. Call Close in
-// the end.
+// head file's checkpoint is in it. It signs nothing; Run does. A witness that
+// was convicted by its own signature gives ErrMisbehaved. Call Close in the end.
 func New(o Options) (*Server, error) {
+	if sh, err := inForce(o.Dir); err == nil {
+		if err := checkMark(sh.dir, o.Dir); err != nil {
+			return nil, fmt.Errorf("witness: %w", err)
+		}
+	}
+	return open(o)
+}
+
+// open is New also for a witness that may sign nothing more, to be read.
+func open(o Options) (*Server, error) {
 	o, err := o.checked()
 	if err != nil {
 		return nil, err
@@ -76,10 +88,11 @@ func New(o Options) (*Server, error) {
 func assemble(o Options, origin string, sh shard, k keys, st store.Store) *Server {
 	s := &Server{
 		o: o, origin: origin, shard: sh, keys: k, store: st,
-		limits:   newLimits(o.RatePerSecond),
-		workers:  semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
-		activity: make(chan struct{}, 1),
-		newest:   make(chan store.State, 1),
+		limits:    newLimits(o.RatePerSecond),
+		conflicts: conflicts{of: map[string]*conflictCount{}},
+		workers:   semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),
+		activity:  make(chan struct{}, 1),
+		newest:    make(chan store.State, 1),
 	}
 	s.seq = &sequencer{
 		store: st, origin: origin, log: k.log, clock: newClockGuard(o.Now, o.Mono), logger: o.Logger,
@@ -88,6 +101,7 @@ func assemble(o Options, origin string, sh shard, k keys, st store.Store) *Serve
 	s.metrics = newMetrics()
 	s.seq.observe = s.metrics.committed
 	s.seq.healthy.Store(true)
+	s.seq.halted.Store(checkMark(sh.dir, o.Dir) != nil)
 	return s
 }
 
@@ -202,6 +216,9 @@ func (s *Server) Ready() error {
 	case <-s.seq.stopped:
 		return errStopped
 	default:
+	}
+	if s.seq.halted.Load() {
+		return errHalted
 	}
 	if !s.seq.healthy.Load() {
 		return fmt.Errorf("%w: the last batch was not written; see the log", api.ErrUnavailable)

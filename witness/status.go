@@ -35,13 +35,26 @@ type Status struct {
 // Agent is one enrolled origin.
 type Agent struct {
 	Origin   string         `json:"origin"`
-	Key      string         `json:"key"`       // vkey in force
-	KeyIndex uint64         `json:"key_index"` // of its leaf
+	Key      string         `json:"key"`       // newest vkey, in force unless revoked
+	KeyFrom  uint64         `json:"key_from"`  // size of the smallest head that it signs
+	KeyIndex uint64         `json:"key_index"` // of the newest key leaf
+	Revoked  *AgentRevoked  `json:"revoked,omitempty"`
 	HeadSize uint64         `json:"head_size"`
 	HeadRoot tlog.Hash      `json:"head_root"`
 	HeadAt   uint64         `json:"head_index"`
 	HeadTime time.Time      `json:"head_time"`       // zero: no head yet
 	State    api.EventState `json:"state,omitempty"` // as its owner reported it
+
+	Forks     []uint64 `json:"forks,omitempty"`     // indexes of the fork leaves that accuse it
+	Rollbacks []uint64 `json:"rollbacks,omitempty"` // of the rollback leaves over its heads
+	Conflicts uint64   `json:"conflicts"`           // valid heads that were refused, such as a clone's
+}
+
+// AgentRevoked says which leaf revoked the key, and from which leaf on its
+// heads are doubtful.
+type AgentRevoked struct {
+	Index uint64 `json:"index"`
+	Since uint64 `json:"since"`
 }
 
 // Status reads the newest snapshot.
@@ -75,13 +88,21 @@ func (s *Server) statusOf(p published, st *Status) (err error) {
 // Agents lists the enrolled origins.
 func (s *Server) Agents(context.Context) (agents []Agent, err error) {
 	err = s.read(func(p published) error {
-		return scanAgents(p, func(rec *originRecord) { agents = append(agents, rec.agent()) })
+		return scanAgents(p, func(rec *originRecord) {
+			a := rec.agent()
+			a.Conflicts += s.conflicts.pending(rec.Origin)
+			agents = append(agents, a)
+		})
 	})
 	return agents, err
 }
 
 func (r *originRecord) agent() Agent {
-	a := Agent{Origin: r.Origin, Key: r.Key, KeyIndex: r.Keys}
+	a := Agent{Origin: r.Origin, Key: r.Key, KeyFrom: r.From, KeyIndex: r.Keys,
+		Forks: r.Forks, Rollbacks: r.Rollbacks, Conflicts: r.Conflicts}
+	if r.Revoked != nil {
+		a.Revoked = &AgentRevoked{Index: r.Revoked.Index, Since: r.Revoked.Since}
+	}
 	if r.Head != nil {
 		a.HeadSize, a.HeadRoot, a.HeadAt = r.Head.Size, r.Head.Root, r.Head.Index
 		a.HeadTime = time.Unix(r.Head.Time, 0).UTC()

@@ -18,6 +18,8 @@ import (
 const (
 	HeaderIndex = "Tg-Index"
 	HeaderSize  = "Tg-Size"
+	HeaderLast  = "Tg-Last" // beside a head: the origin's newest leaf of any type
+	HeaderFork  = "Tg-Fork" // beside a head: a fork leaf that accuses the origin; repeats
 )
 
 // maxBundle bounds what a client reads: 256 entries, each with its length.

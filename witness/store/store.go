@@ -40,6 +40,7 @@ type Table string
 // The tables. Keys of append-only tables are written in rising order.
 const (
 	Origins     Table = "origins"     // by SHA-256 of the origin
+	Heads       Table = "heads"       // by SHA-256 of the origin, then size, big endian
 	Checkpoints Table = "checkpoints" // append-only, by size, big endian
 	Stamps      Table = "stamps"      // append-only, by size, big endian
 	Blobs       Table = "blobs"       // by SHA-256 of the blob
@@ -47,7 +48,7 @@ const (
 )
 
 // Tables is every table, in the order an engine creates them.
-func Tables() []Table { return []Table{Origins, Checkpoints, Stamps, Blobs, Tokens} }
+func Tables() []Table { return []Table{Origins, Heads, Checkpoints, Stamps, Blobs, Tokens} }
 
 // Put sets a key. Nothing is ever deleted from a log.
 type Put struct {
