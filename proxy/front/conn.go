@@ -15,6 +15,9 @@ import (
 // that may be handled at once.
 const queued = 16
 
+// maxSpare is how many goroutines may wait for a request.
+const maxSpare = 32
+
 // conn is one client's connection.
 type conn struct {
 	srv    *Server
@@ -24,6 +27,8 @@ type conn struct {
 	eof    chan struct{} // closed when the client has sent its last byte
 	slots  chan struct{} // one per request being handled
 	work   sync.WaitGroup
+	idle   chan *request // to a goroutine that waits for one
+	spare  atomic.Int32  // goroutines that wait
 
 	initialized atomic.Bool // notifications/initialized has come
 	level       atomic.Int32
@@ -43,6 +48,7 @@ func newConn(ctx context.Context, s *Server, out io.Writer) *conn {
 		out:       wire.NewWriter(out),
 		eof:       make(chan struct{}),
 		slots:     make(chan struct{}, s.o.MaxCalls),
+		idle:      make(chan *request),
 		inFlight:  make(map[wire.ID][]*request),
 		listeners: make(map[*request]struct{}),
 	}

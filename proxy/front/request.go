@@ -56,8 +56,8 @@ func readParams(raw json.RawMessage) (p params, err *wire.Error) {
 	return p, nil
 }
 
-// request reads what must be read in the order of the stream, then answers in
-// a goroutine of its own.
+// request reads what must be read in the order of the stream, then has it
+// answered by another goroutine.
 func (c *conn) request(m wire.Message, reply func([]byte)) {
 	r := &request{conn: c, msg: m, reply: reply, last: math.Inf(-1)}
 	if err := r.prepare(); err != nil {
@@ -76,11 +76,40 @@ func (c *conn) request(m wire.Message, reply func([]byte)) {
 	if m.Method == "subscriptions/listen" && r.env.stateless {
 		r.listening(true)
 	}
-	go func() {
-		defer c.finished(r)
-		defer r.cancel(nil)
-		r.finish(r.answer())
-	}()
+	select {
+	case c.idle <- r:
+	default:
+		go c.serve(r)
+	}
+}
+
+// serve answers requests one after the other. A goroutine that has answered
+// one waits for the next, since its stack has grown to what a call needs.
+func (c *conn) serve(r *request) {
+	for r != nil {
+		r.run()
+		r = c.next()
+	}
+}
+
+// next waits for a request, unless enough others do; nil ends the goroutine.
+func (c *conn) next() *request {
+	defer c.spare.Add(-1)
+	if c.spare.Add(1) > maxSpare {
+		return nil
+	}
+	select {
+	case r := <-c.idle:
+		return r
+	case <-c.ctx.Done():
+		return nil
+	}
+}
+
+func (r *request) run() {
+	defer r.conn.finished(r)
+	defer r.cancel(nil)
+	r.finish(r.answer())
 }
 
 // prepare reads the envelope and begins the session that the request needs.
