@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
@@ -17,10 +18,15 @@ import (
 type listenOptions struct {
 	addr     string
 	addrFile string
+	cert     string // PEM; empty: plain HTTP
+	key      string
 }
 
 func (l *listenOptions) flags(c *cobra.Command) {
 	c.Flags().StringVar(&l.addr, "listen", "127.0.0.1:8790", "host:port; port 0 picks a free one; loopback unless you say otherwise")
+	c.Flags().StringVar(&l.cert, "tls-cert", "", "PEM file with the server's certificate and its chain: serve HTTPS; read again when it changes")
+	c.Flags().StringVar(&l.key, "tls-key", "", "PEM file with its private key")
+	c.MarkFlagsRequiredTogether("tls-cert", "tls-key")
 	c.Flags().StringVar(&l.addrFile, "addr-file", "", "write the address in use to this file once it accepts connections")
 }
 
@@ -38,17 +44,28 @@ func (l listenOptions) open() (net.Listener, error) {
 
 // listenAndServe serves until ctx ends, then lets running requests finish.
 func (a *app) listenAndServe(ctx context.Context, l listenOptions, h http.Handler) error {
+	secure, err := l.tls()
+	if err != nil {
+		return err
+	}
 	ln, err := l.open()
 	if err != nil {
 		return err
 	}
 	srv := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
-		WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
-	if err := a.announce(ln, l.addrFile); err != nil {
+		WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+		TLSConfig: secure, ErrorLog: slog.NewLogLogger(a.logger().Handler(), slog.LevelDebug)}
+	if err := a.announce(ln, l); err != nil {
 		return errors.Join(err, ln.Close())
 	}
 	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(ln) }()
+	go func() {
+		if secure != nil {
+			failed <- srv.ServeTLS(ln, "", "")
+			return
+		}
+		failed <- srv.Serve(ln)
+	}()
 	select {
 	case err := <-failed:
 		return err
@@ -61,15 +78,15 @@ func (a *app) listenAndServe(ctx context.Context, l listenOptions, h http.Handle
 
 // announce says where we listen, on stderr and in the address file, which is
 // renamed into place so that a reader never sees half of it.
-func (a *app) announce(ln net.Listener, addrFile string) error {
-	url := "http://" + ln.Addr().String()
+func (a *app) announce(ln net.Listener, l listenOptions) error {
+	url := l.scheme() + "://" + ln.Addr().String()
 	a.say("listening on %s", url)
-	if addrFile == "" {
+	if l.addrFile == "" {
 		return nil
 	}
-	tmp := filepath.Join(filepath.Dir(addrFile), "."+filepath.Base(addrFile)+".new")
+	tmp := filepath.Join(filepath.Dir(l.addrFile), "."+filepath.Base(l.addrFile)+".new")
 	if err := os.WriteFile(tmp, []byte(url+"\n"), 0o644); err != nil {
 		return fmt.Errorf("write the address file: %w", err)
 	}
-	return os.Rename(tmp, addrFile)
+	return os.Rename(tmp, l.addrFile)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,46 +50,6 @@ func (a *app) witnessInit() *cobra.Command {
 	c.Flags().StringVar(&origin, "origin", "", "the log's name, such as witness.example.com/log")
 	must(c.MarkFlagRequired("origin"))
 	return c
-}
-
-func (a *app) witnessServe() *cobra.Command {
-	var w witnessOptions
-	var l listenOptions
-	var headFile string
-	var every time.Duration
-	c := w.flags(&cobra.Command{
-		Use: "serve", Short: "Serve the witness over HTTP until interrupted", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			s, err := witness.New(witness.Options{Dir: w.data, Engine: bolt.OpenDir, HeadFile: headFile,
-				StampEvery: every, Now: a.Now, Logger: a.logger()})
-			if err != nil {
-				return err
-			}
-			a.say("time comes from the built-in authority: self-issued, no independent evidence; its root is %s",
-				filepath.Join(w.data, "tsa", "root.pem"))
-			return errors.Join(a.serveWitness(c.Context(), s, l), s.Close())
-		},
-	})
-	c.Flags().StringVar(&headFile, "head-file", "", "where to keep the newest checkpoint, outside the data folder")
-	c.Flags().DurationVar(&every, "stamp-every", time.Minute, "how often new checkpoints are timestamped")
-	l.flags(c)
-	return c
-}
-
-// serveWitness runs the sequencer beside the HTTP server. Requests end first,
-// so that each gets the answer it was promised; then the sequencer.
-func (a *app) serveWitness(ctx context.Context, s *witness.Server, l listenOptions) error {
-	runCtx, stopRun := context.WithCancel(context.WithoutCancel(ctx))
-	httpCtx, stopHTTP := context.WithCancel(ctx)
-	defer stopHTTP()
-	ran := make(chan error, 1)
-	go func() {
-		defer stopHTTP()
-		ran <- s.Run(runCtx)
-	}()
-	err := a.listenAndServe(httpCtx, l, s.Handler())
-	stopRun()
-	return errors.Join(err, <-ran)
 }
 
 // operate runs one act of the operator, on the running server or the folder.
@@ -196,14 +155,34 @@ func (a *app) witnessStatus() *cobra.Command {
 }
 
 func (a *app) printWitnessStatus(st witness.Status) {
-	stamped := "never"
-	if !st.StampedAt.IsZero() {
-		stamped = fmt.Sprintf("size %d at %s", st.Stamped, st.StampedAt.UTC().Format(time.RFC3339))
+	a.print("log       %s\ncosigner  %s\nsize      %d\nroot      %s\nagents    %d\n",
+		st.Log, st.Cosigner, st.Size, st.Root.Base64(), st.Agents)
+	a.printTime(st.Time)
+	if st.Audit != nil {
+		a.print("audit     %d faults at size %d, %s\n", st.Audit.Faults, st.Audit.Size, st.Audit.At.Format(time.RFC3339))
 	}
-	a.print("log       %s\ncosigner  %s\nsize      %d\nroot      %s\nagents    %d\nstamped   %s\n",
-		st.Log, st.Cosigner, st.Size, st.Root.Base64(), st.Agents, stamped)
 	if st.Unhealthy != "" {
 		a.print("unhealthy %s\n", st.Unhealthy)
+	}
+}
+
+// printTime shows what time is attested, and what of it is lacking.
+func (a *app) printTime(st witness.TimeStatus) {
+	stamped := "never"
+	if !st.At.IsZero() {
+		stamped = fmt.Sprintf("size %d at %s by %d of %d operators", st.Size, st.At.UTC().Format(time.RFC3339), st.Operators, st.Quorum)
+	}
+	if st.SelfIssued {
+		stamped += ": self-issued, no independent evidence"
+	}
+	a.print("stamped   %s\n", stamped)
+	if st.Unstamped > 0 {
+		a.print("unstamped %d leaves wait for a timestamp\n", st.Unstamped)
+	}
+	for _, authority := range st.Authorities {
+		if authority.Error != "" {
+			a.print("authority %s: %s\n", authority.Name, authority.Error)
+		}
 	}
 }
 
