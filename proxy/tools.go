@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"toolguardian/proxy/catalogue"
+	"toolguardian/proxy/wire"
 )
 
 // The tools a client sees.
@@ -137,6 +138,24 @@ func (m menu) skillDefinitions(list, read, name string) []definition {
 		{Name: skillTool, Annotations: reports("Read a skill"), Description: read,
 			InputSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"` + name + `}},"required":["name"]}`)},
 	}
+}
+
+// SkillTokens is what the tools of skills cost a model on every request.
+func SkillTokens(skills *catalogue.Skills) (int, error) {
+	with, err := menu{skills: skills}.list()
+	if err != nil {
+		return 0, err
+	}
+	without, err := menu{}.list()
+	if err != nil {
+		return 0, err
+	}
+	return price(with) - price(without), nil
+}
+
+func price(list json.RawMessage) int {
+	tools, _ := wire.Elements(list) // written by menu.list
+	return catalogue.Price(tools)
 }
 
 // terseDefinitions are for small windows: a sentence each of at most

@@ -16,8 +16,11 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if o.version {
+			switch {
+			case o.version:
 				return a.version()
+			case o.skillsReport:
+				return a.skillsReport(o)
 			}
 			return a.route(c.Context(), o)
 		},
@@ -26,9 +29,11 @@ func (a *app) root() *cobra.Command {
 	root.Flags().StringVar(&o.config, "config", "", "the file with mcpServers (default ~/.tool-guardian/mcp.json)")
 	root.Flags().StringVar(&o.envFile, "env-file", "", "the .env to read (default: searched upward from the config)")
 	root.Flags().BoolVar(&o.version, "version", false, "print the version")
+	root.Flags().BoolVar(&o.skillsReport, "skills-report", false, "print what loading every skill up front would cost")
 	root.AddCommand(
 		a.receiptsCommand(), a.chainCommand(), a.anchorCommand(), a.verifyCommand(),
 		a.witnessCommand(), a.tsaCommand(), a.demoCommand(), a.benchCommand(), a.versionCommand(), a.filesCommand(),
+		a.skillsCommand(),
 	)
 	return root
 }

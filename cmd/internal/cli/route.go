@@ -22,6 +22,7 @@ import (
 type routeOptions struct {
 	config, envFile string
 	version         bool
+	skillsReport    bool
 }
 
 // route is the router over stdio.
