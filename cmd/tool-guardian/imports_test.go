@@ -33,6 +33,8 @@ var allowed = map[string][]string{
 	"proxy/args":              {"proxy/wire", "proxy/catalogue"},
 	"proxy/guard":             {},
 	"proxy/journal":           {},
+	"proxy/shape":             {"proxy/wire"},
+	"proxy/spill":             {},
 	"proxy": {"policy", "receipts", "proxy/wire", "proxy/backend", "proxy/catalogue",
 		"proxy/front", "proxy/config", "proxy/args", "proxy/guard", "proxy/journal"},
 }
