@@ -157,7 +157,10 @@ func (s *Snapshot) fetchStamp(ctx context.Context, c *api.Client, index, size ui
 
 // fetchLinks gets the paths between the checkpoints in play.
 func (s *Snapshot) fetchLinks(ctx context.Context, c *api.Client, newest, since uint64) error {
-	sizes := []uint64{since}
+	var sizes []uint64
+	if since <= newest { // a log that is behind what it signed before cannot give a path
+		sizes = append(sizes, since)
+	}
 	if s.Stamped != nil {
 		cp, _, err := tlog.ParseSignedCheckpoint(s.Stamped.Leaf.Checkpoint)
 		if err != nil {

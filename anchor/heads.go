@@ -22,7 +22,7 @@ func (v *verdict) head(n tlog.Note, cp tlog.Checkpoint, ring keyring, source str
 	if !v.signedBy(n, key, AxisSignatures, cp.Size, source) {
 		return false
 	}
-	v.checked(AxisSignatures, "%s: head of size %d signed by the chain's key %s", source, cp.Size, key)
+	v.checkedAt(AxisSignatures, "head of size", cp.Size, " signed by the chain's key "+key.String())
 	if v.trust.ChainPolicy != nil {
 		return v.headPolicy(n, cp, source)
 	}
@@ -53,7 +53,7 @@ func (v *verdict) headPolicy(n tlog.Note, cp tlog.Checkpoint, source string) boo
 		return false
 	}
 	for _, c := range res.Cosigned {
-		v.cosigned(c.Key, c.Time, cp.Size, source)
+		v.cosigned(c.Key, c.Time, cp.Size)
 	}
 	return true
 }
@@ -83,7 +83,7 @@ func (v *verdict) headCosigned(n tlog.Note, cp tlog.Checkpoint, source string) b
 		return false
 	}
 	for key, when := range good {
-		v.cosigned(pinned[key], when, cp.Size, source)
+		v.cosigned(pinned[key], when, cp.Size)
 	}
 	return true
 }
@@ -103,8 +103,9 @@ func cosignatures(n tlog.Note, pinned []tlog.Vkey) (good map[int]time.Time, bad 
 	return good, bad
 }
 
-func (v *verdict) cosigned(k tlog.Vkey, when time.Time, size uint64, source string) {
-	v.checked(AxisWitness, "%s: head of size %d cosigned by pinned %s at %s (its clock)%s", source, size, k.Name, when.UTC().Format(time.RFC3339), v.age(when))
+func (v *verdict) cosigned(k tlog.Vkey, when time.Time, size uint64) {
+	v.dated(when)
+	v.checked(AxisWitness, "head of size %d cosigned by pinned %s at %s (its clock)%s", size, k.Name, when.UTC().Format(time.RFC3339), v.age(when))
 }
 
 // age says how old a stored checkpoint is.
@@ -112,16 +113,19 @@ func (v *verdict) age(when time.Time) string {
 	if v.trust.Now.IsZero() {
 		return ""
 	}
-	return fmt.Sprintf(", %s old", v.trust.Now.Sub(when).Round(time.Second))
+	return fmt.Sprintf(", %s old", lasted(v.trust.Now.Sub(when)))
 }
 
 // checkpoint judges the witness log's own checkpoint. The quorum of a policy is
 // asked for unless the checkpoint is shown to be a prefix of one that meets it:
 // stamping does not wait for cosigners.
 func (v *verdict) checkpoint(n tlog.Note, cp tlog.Checkpoint, quorum bool) bool {
-	_, bad := cosignatures(n, v.trust.cosigners())
+	good, bad := cosignatures(n, v.trust.cosigners())
 	if !v.noBad(bad, cp.Size, "log checkpoint") {
 		return false
+	}
+	for _, when := range good {
+		v.dated(when)
 	}
 	if quorum && v.trust.Policy != nil && !v.checkpointPolicy(n, cp) {
 		return false
@@ -136,7 +140,7 @@ func (v *verdict) checkpoint(n tlog.Note, cp tlog.Checkpoint, quorum bool) bool 
 		if !v.signedBy(n, k, AxisWitness, cp.Size, "log checkpoint") {
 			return false
 		}
-		v.checked(AxisWitness, "log checkpoint of size %d signed by pinned %s", cp.Size, k)
+		v.checkedAt(AxisWitness, "log checkpoint of size", cp.Size, " signed by pinned "+k.String())
 	}
 	return true
 }
@@ -155,7 +159,7 @@ func (v *verdict) checkpointPolicy(n tlog.Note, cp tlog.Checkpoint) bool {
 			Detail: fmt.Sprintf("log checkpoint: the policy's quorum is not met: %d cosigned, %d ML-DSA-44 keys not judged", len(res.Cosigned), len(res.Ignored06))})
 		return false
 	}
-	v.checked(AxisWitness, "log checkpoint of size %d: the policy's quorum is met, %d cosigned", cp.Size, len(res.Cosigned))
+	v.checkedAt(AxisWitness, "log checkpoint of size", cp.Size, fmt.Sprintf(": the policy's quorum is met, %d cosigned", len(res.Cosigned)))
 	return true
 }
 
@@ -191,7 +195,8 @@ func (v *verdict) evidence(ev *Evidence, origin string, ring *keyring, want *tlo
 	if !v.head(h.note, h.head, told, source) || !v.checkpoint(h.sig, h.log, quorum) {
 		return nil
 	}
-	v.checked(AxisWitness, "leaf %d, the head of size %d, is included in the log %s at size %d", ev.Leaf.Index, h.head.Size, h.log.Origin, h.log.Size)
+	v.keyInForce(told, ev, h)
+	v.checkedAt(AxisWitness, fmt.Sprintf("leaf %d, the head of size %d, is included in the log %s at size", ev.Leaf.Index, h.head.Size, h.log.Origin), h.log.Size, "")
 	return h
 }
 

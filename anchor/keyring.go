@@ -64,16 +64,17 @@ func (v *verdict) keyLeaves(ev *Evidence, head api.Leaf, ring *keyring, logKey *
 	if ring.operator {
 		v.unchecked(AxisKey, "the chain's own consent to its key: an operator of the witness put it in force")
 	}
-	v.checked(AxisKey, "%d key leaves of the chain, from its enrolment at leaf %d, as of checkpoint size %s", len(ev.Keys), ev.Keys[0].Proof.Index, sizeOf(ev.Leaf))
+	v.checkedAt(AxisKey, fmt.Sprintf("%s of the chain, from its enrolment at leaf %d, as of log size", counted(len(ev.Keys), "key leaf", "key leaves"), ev.Keys[0].Proof.Index), logSizeOf(ev.Leaf), "")
 	return true
 }
 
-func sizeOf(p tlog.Proof) string {
+// logSizeOf is the size of the log in a proof that has been parsed before.
+func logSizeOf(p tlog.Proof) uint64 {
 	cp, _, err := tlog.ParseSignedCheckpoint(p.Checkpoint)
 	if err != nil {
-		return "unknown"
+		return 0
 	}
-	return uintText(cp.Size)
+	return cp.Size
 }
 
 func (v *verdict) keyLeaf(ev *Evidence, k *KeyEvidence, before api.Ref, origin string, ring *keyring, logKey *tlog.Vkey) bool {
@@ -152,6 +153,9 @@ func (v *verdict) pins(ring keyring) {
 	if v.trust.Origin != "" && v.trust.Origin != ring.origin {
 		v.find(Finding{Reason: Spliced, Axis: AxisKey, Have: ring.origin, Want: v.trust.Origin, Detail: "another chain than the one pinned by --origin"})
 		return
+	}
+	if n := len(ring.keys); n > 0 && v.rep.Key == nil {
+		v.rep.Key = &KeyStatus{Key: ring.keys[n-1].key.String()}
 	}
 	held := true
 	pins := v.trust.chainPins(ring.origin)

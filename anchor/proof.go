@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"time"
 
 	"toolguardian/chain/tlog"
 	"toolguardian/receipts"
@@ -42,6 +41,17 @@ func (v *verdict) container(s Source) {
 	v.unchecked(AxisCompleteness, "the neighbours of this receipt: a container proves one receipt; a call is two")
 }
 
+// LogSize is the size of the witness log that a container's proof is made at,
+// from which Fetch can show that the log has only grown; 0 where the bytes say
+// none.
+func LogSize(container []byte) uint64 {
+	c, err := ParseContainer(container)
+	if err != nil {
+		return 0
+	}
+	return logSizeOf(c.Evidence.Leaf)
+}
+
 func (c Container) missing() string {
 	for name, absent := range map[string]bool{
 		"receipt": c.Receipt == nil, "head": c.Head.Checkpoint == nil, "key-line/1": len(c.KeyLines) == 0,
@@ -71,7 +81,7 @@ func (v *verdict) keyLines(c Container, head tlog.Checkpoint) provedKeys {
 			return k
 		}
 	}
-	v.checked(AxisSignatures, "%d genesis and rotation lines, each signed by the key before", len(c.KeyLines))
+	v.checked(AxisSignatures, "%s, each signed by the key before", counted(len(c.KeyLines), "genesis or rotation line", "genesis and rotation lines"))
 	return k
 }
 
@@ -206,6 +216,7 @@ func (v *verdict) provedHead(s Source, c Container, head tlog.Checkpoint, k prov
 	}
 	v.pins(ring)
 	v.containerAgainst(s, head, h)
+	v.tooOld(true)
 }
 
 // namedBlobs refuses validation data that no token names.
@@ -341,6 +352,7 @@ func (v *verdict) lowerBound(c Container, imprint [32]byte) {
 		v.find(tokenFinding(0, "before-token", err))
 		return
 	}
-	v.rep.NotBefore = tok.Time.Add(-tok.Accuracy).UTC().Format(time.RFC3339Nano)
-	v.checked(AxisTime, "the receipt was made after %s: it names a token of that time", v.rep.NotBefore)
+	v.rep.NotBeforeBy = boundOf(tok.Time.Add(-tok.Accuracy), tok)
+	v.rep.NotBefore = v.rep.NotBeforeBy.Time
+	v.checked(AxisTime, "the receipt was made after %s: it names that token", v.rep.NotBeforeBy.text())
 }

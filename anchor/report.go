@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"toolguardian/chain/tlog"
 )
@@ -37,23 +38,30 @@ const maxFindings = 1000
 
 // Report is the outcome of Verify. Its JSON names are a contract.
 type Report struct {
-	Format    string           `json:"format"`
-	Verdict   string           `json:"verdict"`
-	Exit      int              `json:"exit"`
-	Target    string           `json:"target"`
-	Against   string           `json:"against,omitempty"`
-	Origin    string           `json:"origin,omitempty"`
-	Receipts  uint64           `json:"receipts"`
-	Witnessed uint64           `json:"witnessed"` // receipts below a witnessed head
-	Tail      uint64           `json:"tail"`      // receipts after the last witnessed head
-	NotBefore string           `json:"notBefore,omitempty"`
-	NotAfter  string           `json:"notAfter,omitempty"`
-	Axes      []Axis           `json:"axes"`
-	Reasons   []Finding        `json:"reasons"`
-	Omitted   map[Reason]int   `json:"omitted,omitempty"` // findings counted, not listed
-	Counts    map[string]int64 `json:"counts,omitempty"`
-	NotProved []string         `json:"notProved"`
-	Proofs    []ProofFile      `json:"proofs,omitempty"`
+	Format    string  `json:"format"`
+	Verdict   string  `json:"verdict"`
+	Exit      int     `json:"exit"`
+	Target    string  `json:"target"`
+	Against   string  `json:"against,omitempty"`
+	Origin    string  `json:"origin,omitempty"`
+	Receipts  uint64  `json:"receipts"`
+	Witnessed uint64  `json:"witnessed"`      // receipts below a witnessed head
+	Tail      uint64  `json:"tail"`           // receipts after the last witnessed head
+	From      *uint64 `json:"from,omitempty"` // the receipts asked about, where not all
+	To        *uint64 `json:"to,omitempty"`
+	NotBefore string  `json:"notBefore,omitempty"` // RFC 3339
+	NotAfter  string  `json:"notAfter,omitempty"`
+	// Who vouches for the two ends.
+	NotBeforeBy *TimeBound       `json:"notBeforeBy,omitempty"`
+	NotAfterBy  *TimeBound       `json:"notAfterBy,omitempty"`
+	Key         *KeyStatus       `json:"key,omitempty"`
+	Axes        []Axis           `json:"axes"`
+	Reasons     []Finding        `json:"reasons"`
+	Omitted     map[Reason]int   `json:"omitted,omitempty"` // findings counted, not listed
+	Outside     []Finding        `json:"outside,omitempty"` // findings on receipts that were not asked about
+	Counts      map[string]int64 `json:"counts,omitempty"`
+	NotProved   []string         `json:"notProved"`
+	Proofs      []ProofFile      `json:"proofs,omitempty"`
 }
 
 // Axis says what was checked against what on one side, and what was not.
@@ -98,13 +106,16 @@ type verdict struct {
 	rep   *Report
 	axes  map[AxisName]*Axis
 	seen  map[Reason]int
+	sized map[string]*sized
+	// newest is when a pinned cosigner or authority last vouched for this chain.
+	newest time.Time
 	// broken: a line is altered, missing, twice or malformed, which explains
 	// any root that differs.
 	broken bool
 }
 
 func newVerdict(target, against string, t Trust) *verdict {
-	v := &verdict{trust: t, axes: map[AxisName]*Axis{}, seen: map[Reason]int{}}
+	v := &verdict{trust: t, axes: map[AxisName]*Axis{}, seen: map[Reason]int{}, sized: map[string]*sized{}}
 	v.rep = &Report{Format: ReportFormat, Target: target, Against: against, NotProved: notProved(),
 		Reasons: []Finding{}, Counts: map[string]int64{}}
 	for _, name := range axisNames() {
@@ -171,6 +182,9 @@ func (v *verdict) close() Report {
 	}
 	for _, name := range axisNames() {
 		r.Axes = append(r.Axes, v.closeAxis(name))
+		if name == AxisKey {
+			v.closeKey(r.Axes[len(r.Axes)-1].State)
+		}
 	}
 	r.Exit, r.Verdict = conclude(r.Reasons)
 	return *r

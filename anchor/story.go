@@ -137,8 +137,8 @@ func (t *story) decision(call uint64) {
 // tell writes the axes completeness and privacy.
 func (t *story) tell(v *verdict) {
 	v.state(AxisCompleteness, StateLimited)
-	v.checked(AxisCompleteness, "%d calls decided, %d outcomes, %d calls without an outcome", t.callsSeen, t.outcomes, len(t.calls))
-	v.checked(AxisCompleteness, "%d sessions without an end (their end is unknown), %d interrupted", len(t.sessions), t.interrupted)
+	v.checked(AxisCompleteness, "%s decided, %s, %s without an outcome", counted(t.callsSeen, "call", "calls"), counted(t.outcomes, "outcome", "outcomes"), counted(len(t.calls), "call", "calls"))
+	v.checked(AxisCompleteness, "%s without an end (their end is unknown), %d interrupted", counted(len(t.sessions), "session", "sessions"), t.interrupted)
 	t.tellGaps(v)
 	if t.twice > 0 {
 		v.checked(AxisCompleteness, "%d calls decided twice under one id (a retry)", t.twice)
@@ -160,7 +160,7 @@ func (t *story) tellGaps(v *verdict) {
 		what = append(what, fmt.Sprintf("calls were not run, since they could not be recorded (%d)", t.notRun))
 	}
 	if t.gaps > 0 {
-		v.checked(AxisCompleteness, "%d gap receipts: %s", t.gaps, strings.Join(what, ", "))
+		v.checked(AxisCompleteness, "%s: %s", counted(t.gaps, "gap receipt", "gap receipts"), strings.Join(what, ", "))
 	}
 }
 

@@ -50,7 +50,7 @@ func (v *verdict) times(ev *Evidence, h *headLeaf) {
 			best = tok
 		}
 	}
-	v.timeVerdict(best, failed, h)
+	v.timeVerdict(best, len(ev.Times)-len(failed), failed, h)
 }
 
 func (v *verdict) noTime(detail string) {
@@ -120,7 +120,7 @@ func upper(t tsa.Token) time.Time {
 	return at
 }
 
-func (v *verdict) timeVerdict(best tsa.Token, failed []Finding, h *headLeaf) {
+func (v *verdict) timeVerdict(best tsa.Token, good int, failed []Finding, h *headLeaf) {
 	for _, f := range failed {
 		if best.DER != nil && f.Reason == BadTime {
 			f.Exit = ExitIncomplete
@@ -130,24 +130,10 @@ func (v *verdict) timeVerdict(best tsa.Token, failed []Finding, h *headLeaf) {
 	if best.DER == nil {
 		return
 	}
-	v.rep.NotAfter = boundText(best)
-	v.checked(AxisTime, "receipts below size %d existed by %s", h.head.Size, v.rep.NotAfter)
-	if best.SelfIssued {
-		v.checked(AxisTime, "self-issued time: the authority is the witness's own, no independent evidence")
-	}
-	if best.SignerExpired {
-		v.checked(AxisTime, "the authority's certificate has expired since; the token was judged at its own time")
-	}
+	v.dated(best.Time)
+	v.rep.NotAfterBy = boundOf(upper(best), best)
+	v.rep.NotAfter = v.rep.NotAfterBy.Time
+	v.checked(AxisTime, "receipts below size %d existed by %s: %s verified under the pinned roots", h.head.Size, v.rep.NotAfter, counted(good, "token", "tokens"))
 }
 
-func boundText(t tsa.Token) string {
-	bound, stated := t.UpperBound()
-	text := bound.UTC().Format(time.RFC3339Nano)
-	if !stated {
-		text += " (accuracy not stated)"
-	}
-	if t.Signer == nil {
-		return text
-	}
-	return fmt.Sprintf("%s by %s (certificate %x)", text, t.Signer.Subject, sha256.Sum256(t.Signer.Raw))
-}
+func boundText(t tsa.Token) string { return boundOf(upper(t), t).text() }

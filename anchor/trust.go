@@ -29,6 +29,8 @@ type Trust struct {
 	// MaxLag is how many receipts may lie outside any witnessed head; nil: not
 	// judged.
 	MaxLag *uint64
+	// MaxAge is how old the newest dated head may be; 0: not judged.
+	MaxAge time.Duration
 	// Now is the auditor's clock, for ages and future times.
 	Now time.Time
 }

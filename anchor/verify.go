@@ -41,6 +41,10 @@ type Source struct {
 	Checkpoint []byte // a signed note
 	Flat       []byte // a flat anchor file
 
+	// From and To limit what is judged of a chain to these receipts, ends
+	// included; nil is open. The whole chain is read all the same.
+	From, To *uint64
+
 	// Progress is told the receipts judged so far, if not nil.
 	Progress func(receipts uint64)
 }
@@ -195,7 +199,9 @@ func (v *verdict) chainAgainst(s Source, j *lineJudge, heads []witnessedHead, ri
 		v.pins(ring)
 	}
 	v.lengths(s, j, good)
-	v.roots(j, good)
+	matched := v.roots(j, good)
+	v.tooOld(s.consults())
+	v.narrow(window{s.From, s.To}, matched)
 }
 
 // keptHeads judges the heads of a checkpoint file or an anchor file.
@@ -398,8 +404,9 @@ func (v *verdict) tail(witnessed bool) {
 }
 
 // roots compares the chain's tree with each head that holds. The first root
-// that differs, with nothing else to explain it, is a rewritten history.
-func (v *verdict) roots(j *lineJudge, good []witnessedHead) {
+// that differs, with nothing else to explain it, is a rewritten history. It
+// returns the largest size at which the roots are equal.
+func (v *verdict) roots(j *lineJudge, good []witnessedHead) uint64 {
 	hold := map[tlog.Checkpoint]bool{}
 	for _, h := range good {
 		hold[tlog.Checkpoint{Size: h.checkpoint.Size, Root: h.checkpoint.Root}] = true
@@ -411,11 +418,11 @@ func (v *verdict) roots(j *lineJudge, good []witnessedHead) {
 		case m.have == m.want:
 			equal[m.size], matched = true, m.size
 		case v.broken:
-			v.checked(AxisChain, "the root at size %d differs from the witnessed one, as the reasons above explain", m.size)
-			return
+			v.checked(AxisChain, "the root at size %d differs from the witnessed one, as the reasons explain", m.size)
+			return matched
 		default:
 			v.rewritten(m, matched)
-			return
+			return matched
 		}
 	}
 	switch len(equal) {
@@ -425,6 +432,7 @@ func (v *verdict) roots(j *lineJudge, good []witnessedHead) {
 	default:
 		v.checked(AxisChain, "the roots at %d sizes, the last %d, equal the witnessed ones", len(equal), matched)
 	}
+	return matched
 }
 
 func (v *verdict) rewritten(m mark, matched uint64) {

@@ -66,7 +66,7 @@ func TestHonestChain(t *testing.T) {
 			t.Fatal(err)
 		}
 		names := slices.Sorted(maps.Keys(got))
-		if want := "against axes counts exit format notAfter notProved origin reasons receipts tail target verdict witnessed"; strings.Join(names, " ") != want {
+		if want := "against axes counts exit format key notAfter notAfterBy notProved origin reasons receipts tail target verdict witnessed"; strings.Join(names, " ") != want {
 			t.Errorf("members %s", names)
 		}
 		if got["verdict"] != "PASS" || got["exit"] != 0.0 || got["format"] != anchor.ReportFormat || len(got["axes"].([]any)) != 8 {

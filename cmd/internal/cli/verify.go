@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,18 +23,28 @@ import (
 // verifyOptions are the flags of verify: what is checked against what, and
 // what the auditor trusts.
 type verifyOptions struct {
-	against               string
-	witnessKeys           []string
-	policy                string
-	chainKeys             []string
-	chainPolicy, origin   string
-	tsaCA                 string
-	requireTime, hasLimit bool
-	maxLag                uint64
+	against              string
+	witnessKeys          []string
+	policy               string
+	chainKeys            []string
+	chainPolicy, origin  string
+	tsaCA                string
+	requireTime, offline bool
+	maxLag, from, to     *uint64 // nil: not given
+	maxAge               time.Duration
+}
+
+// given is the value of a flag that was set, nil where it was not.
+func given(c *cobra.Command, flag string, value uint64) *uint64 {
+	if !c.Flags().Changed(flag) {
+		return nil
+	}
+	return &value
 }
 
 func (a *app) verifyCommand() *cobra.Command {
 	var o verifyOptions
+	var lag, from, to uint64
 	c := &cobra.Command{
 		Use:   "verify [TARGET] --against WITNESS",
 		Short: "Judge a chain or a proof against a witness, with keys you pin",
@@ -43,7 +54,7 @@ func (a *app) verifyCommand() *cobra.Command {
 			"Exit 0 PASS, 1 FAIL, 2 INCOMPLETE or UNPINNED, 3 usage.",
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			o.hasLimit = c.Flags().Changed("max-lag")
+			o.maxLag, o.from, o.to = given(c, "max-lag", lag), given(c, "from", from), given(c, "to", to)
 			return a.verify(c.Context(), args, o)
 		},
 	}
@@ -56,7 +67,11 @@ func (a *app) verifyCommand() *cobra.Command {
 	f.StringVar(&o.origin, "origin", "", "the chain's origin, which names its first key")
 	f.StringVar(&o.tsaCA, "tsa-ca", "", "PEM file with roots of timestamp authorities; asks for time")
 	f.BoolVar(&o.requireTime, "require-timestamp", false, "ask for time even without --tsa-ca")
-	f.Uint64Var(&o.maxLag, "max-lag", 0, "how many receipts may follow the last witnessed head (default: not judged)")
+	f.Uint64Var(&lag, "max-lag", 0, "how many receipts may follow the last witnessed head (default: not judged)")
+	f.DurationVar(&o.maxAge, "max-age", 0, "how old the newest dated head may be, as 36h (default: not judged)")
+	f.Uint64Var(&from, "from", 0, "judge a chain from this receipt on (seq)")
+	f.Uint64Var(&to, "to", 0, "judge a chain up to this receipt (seq)")
+	f.BoolVar(&o.offline, "offline", false, "ask nobody: --against must be a file")
 	return c
 }
 
@@ -70,16 +85,38 @@ func (a *app) verify(ctx context.Context, args []string, o verifyOptions) error 
 		return err
 	}
 	src := anchor.Source{Target: target, Against: o.against}
+	if err := o.limits(&src); err != nil {
+		return err
+	}
 	closeTarget, origin, err := openTarget(&src, target, trust)
 	if err != nil {
 		return err
 	}
 	defer closeTarget()
+	if src.Container != nil && (src.From != nil || src.To != nil) {
+		return usagef("--from and --to choose receipts of a chain; %s proves one receipt", target)
+	}
 	if err := a.openAgainst(ctx, &src, o.against, origin); err != nil {
 		return err
 	}
 	return a.judge(src, trust)
 }
+
+// limits reads what limits the question, and refuses what contradicts itself.
+func (o verifyOptions) limits(src *anchor.Source) error {
+	src.From, src.To = o.from, o.to
+	switch {
+	case o.from != nil && o.to != nil && *o.from > *o.to:
+		return usagef("--from %d lies after --to %d", *o.from, *o.to)
+	case o.maxAge < 0:
+		return usagef("--max-age %s is less than nothing", o.maxAge)
+	case o.offline && isURL(o.against):
+		return usagef("--offline asks nobody, and --against %s is a URL: name a checkpoint file or an anchor file", o.against)
+	}
+	return nil
+}
+
+func isURL(s string) bool { return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://") }
 
 // judge verifies, prints the report and ends with the verdict's exit code.
 func (a *app) judge(src anchor.Source, trust anchor.Trust) error {
@@ -96,7 +133,7 @@ func (a *app) judge(src anchor.Source, trust anchor.Trust) error {
 }
 
 func (o verifyOptions) trust(a *app) (t anchor.Trust, err error) {
-	t.Now, t.Origin, t.RequireTime = a.Now(), o.origin, o.requireTime
+	t.Now, t.Origin, t.RequireTime, t.MaxAge = a.Now(), o.origin, o.requireTime, o.maxAge
 	if t.WitnessKeys, err = parseVkeys("--witness-key", o.witnessKeys); err != nil {
 		return t, err
 	}
@@ -114,9 +151,7 @@ func (o verifyOptions) trust(a *app) (t anchor.Trust, err error) {
 			return t, err
 		}
 	}
-	if o.hasLimit {
-		t.MaxLag = &o.maxLag
-	}
+	t.MaxLag = o.maxLag
 	return t, nil
 }
 
@@ -212,11 +247,11 @@ func (a *app) openAgainst(ctx context.Context, src *anchor.Source, against, orig
 	switch {
 	case against == "":
 		return nil
-	case strings.HasPrefix(against, "http://"), strings.HasPrefix(against, "https://"):
+	case isURL(against):
 		if origin == "" {
 			return usagef("which chain is it? The target does not say: add --origin or --chain-key")
 		}
-		s, err := anchor.Fetch(ctx, api.New(against, nil), against, origin, 0)
+		s, err := anchor.Fetch(ctx, api.New(against, nil), against, origin, anchor.LogSize(src.Container))
 		if err != nil {
 			return fmt.Errorf("the witness at %s did not give its evidence: %w", against, err)
 		}

@@ -144,8 +144,8 @@ func reseal(line []byte, prev string, priv ed25519.PrivateKey) (out []byte, was 
 	return forged.Bytes(), was, nil
 }
 
-// verdictOf is the report down to its reasons: what stands before the axes.
+// verdictOf is the report down to its reasons: what stands before what was checked.
 func verdictOf(report string) string {
-	top, _, _ := strings.Cut(report, "\nstructure ")
+	top, _, _ := strings.Cut(report, "\nWhat was checked:")
 	return top
 }
