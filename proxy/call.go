@@ -129,8 +129,10 @@ func (r *Router) resolve(ctx context.Context, t *trip) error {
 	}
 	var known bool
 	if t.tool, known = t.to.lookup(t.target); !known {
-		_, err := r.catalogue().FindTool(t.server, t.target)
-		return err
+		if _, err := r.catalogue().FindTool(t.server, t.target); err != nil {
+			return err
+		}
+		return notUp{t.server}
 	}
 	if r.evidence != nil {
 		t.id = receipts.Call{ID: receipts.NewID(t.began), Server: t.server, Tool: t.target, RPC: json.RawMessage(t.c.ID.String())}

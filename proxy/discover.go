@@ -31,7 +31,9 @@ func (r *Router) search(ctx context.Context, raw json.RawMessage) answer {
 		return explain(err)
 	}
 	r.await(ctx, in.Server, r.o.Wait)
-	return answered(r.catalogue().Search(in.Query, in.Server, in.Limit))
+	a := answered(r.catalogue().Search(in.Query, in.Server, in.Limit))
+	a.notices = r.stale(in.Server)
+	return a
 }
 
 func answered(text, next string, err error) answer {
@@ -57,11 +59,11 @@ func (r *Router) describeTool(ctx context.Context, raw json.RawMessage) answer {
 	if err != nil {
 		return explain(err)
 	}
-	text, next := c.Describe(t)
-	if in.Detail == "full" || in.Detail == "" && r.o.DescribeFull {
-		return answer{text: string(t.Raw), next: fullNext(t), alone: true}
+	a := answer{notices: r.stale(in.Server)}
+	if a.text, a.next = c.Describe(t); in.Detail == "full" || in.Detail == "" && r.o.DescribeFull {
+		a.text, a.next, a.alone = string(t.Raw), fullNext(t), true
 	}
-	return answer{text: text, next: next}
+	return a
 }
 
 func fullNext(t catalogue.Tool) string {

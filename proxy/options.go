@@ -56,6 +56,7 @@ type Options struct {
 	Config     *config.Config      // required
 	Supervisor *backend.Supervisor // starts the backends
 	Verdicts   backend.Verdicts    // nil: nothing is remembered
+	Seen       map[string]Seen     // the servers' tools in the last run
 	Hints      map[string]string   // what a server without a description said of itself in the last run
 
 	Evidence  EvidenceMode // "": off without a Recorder, else on

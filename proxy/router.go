@@ -71,7 +71,7 @@ func New(o Options) (*Router, error) {
 }
 
 func (r *Router) newServer(c config.Server) *server {
-	s := &server{Server: c}
+	s := &server{Server: c, last: lastSeen(c, r.o.Seen[c.Name])}
 	if r.evidence != nil {
 		s.changed = r.evidence.changed
 		if was, known := r.o.Previous.Catalogues[c.Name]; known {

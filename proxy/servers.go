@@ -25,7 +25,8 @@ type server struct {
 	b    Backend       // nil: it cannot be started
 	news atomic.Uint64 // how often the backend said that its tools changed
 
-	changed func(change) // hears of definitions that differ; nil: nobody asks
+	last    *catalogue.Tools // of the last run; nil: not known
+	changed func(change)     // hears of definitions that differ; nil: nobody asks
 
 	mu     sync.Mutex
 	seen   uint64 // the news that tools reflects
@@ -108,7 +109,7 @@ func (s *server) entry() (e catalogue.Server, settled bool) {
 		return e, true
 	}
 	st := s.b.Status()
-	e.State, e.Flags, e.Err, e.Tools = catalogue.State(st.State), st.Flags, "", s.read()
+	e.State, e.Flags, e.Err, e.Tools = catalogue.State(st.State), st.Flags, "", s.remembered(st.State, s.read())
 	if st.State == backend.Up {
 		return e, true
 	}

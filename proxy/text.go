@@ -56,6 +56,10 @@ func explain(err error) answer {
 	if errors.As(err, &missing) {
 		return refusal(codeNotFound, missing.Error(), missing.Next)
 	}
+	var down notUp
+	if errors.As(err, &down) {
+		return refusal(codeNotSent, down.Error(), "use list_capabilities with server "+down.server+" again in a moment, or use another server.")
+	}
 	return refusal(codeArguments, err.Error(), "correct the call, or tell the user.")
 }
 
