@@ -27,10 +27,12 @@ func (f *fsck) body(i uint64, l api.Leaf, rec *originRecord) error {
 	case api.LeafRollback:
 		return f.rebuildRollback(i, l, rec)
 	case api.LeafShard:
-		if i != 0 {
-			return errors.New("a shard leaf is the first of its log")
+		if i != 0 || l.Origin != f.origin {
+			return errors.New("a shard leaf is the log's own and its first")
 		}
 		f.shard = true
+		_, err := api.ParseShardBody(l.Body)
+		return err
 	case api.LeafTime:
 		t, err := api.ParseTimeBody(l.Body)
 		if err != nil {

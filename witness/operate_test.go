@@ -91,6 +91,9 @@ func TestOperatorOfALongFolder(t *testing.T) {
 
 func TestPrivateFiles(t *testing.T) {
 	r := newRig(t, withBuiltIn)
+	if err := operate(t, r.o).Close(); err != nil { // the socket is there then
+		t.Fatal(err)
+	}
 	err := filepath.WalkDir(r.o.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -270,6 +270,55 @@ func TestRecoverFromALostKey(t *testing.T) {
 	w.add(w.a, 3, 4)
 }
 
+// Every key leaf is carried over, those of operator acts too, which no key of
+// the new shard has signed; a key that was ever in force stays known.
+func TestRecoverCarriesKeys(t *testing.T) {
+	r := newRig(t)
+	a, gone := r.enrolled().grow(5, ""), r.enrolled()
+	r.add(a, 0, 2)
+	first := a.signer
+	second := rekeyed(t, a)
+	if _, err := r.server.RotateAgent(context.Background(), second.signer.Vkey().String(), 2); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.server.RevokeAgent(context.Background(), gone.origin(), api.Ref{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.end(); err != nil {
+		t.Fatal(err)
+	}
+	r.recover(api.ShardGrowth)
+	r.start()
+	r.add(second, 2, 3)
+	if _, err := r.server.AddCheckpoint(context.Background(), a.body(3, 4)); !errors.Is(err, api.ErrForbidden) {
+		t.Errorf("the replaced key: %v, want ErrForbidden", err)
+	}
+	if _, err := r.server.AddCheckpoint(context.Background(), gone.grow(1, "").body(0, 1)); !errors.Is(err, api.ErrForbidden) {
+		t.Errorf("the revoked key: %v, want ErrForbidden", err)
+	}
+	if _, err := r.server.RotateAgent(context.Background(), first.Vkey().String(), 9); !errors.Is(err, api.ErrForbidden) {
+		t.Errorf("back to the replaced key: %v, want ErrForbidden", err)
+	}
+	_, entries := newMonitor(t, mustLog(r)).follow(r.client)
+	checkBackLinks(t, entries)
+}
+
+// rekeyed is the same chain under another key.
+func rekeyed(t *testing.T, a *agent) *agent {
+	t.Helper()
+	priv, err := tlog.GenerateKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := tlog.NewSigner(a.origin(), tlog.KeyEd25519, priv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := *a
+	b.signer = signer
+	return &b
+}
+
 func TestRecoverRefusals(t *testing.T) {
 	w := newRolledBack(t)
 	if _, err := witness.Recover(w.o, "boredom"); err == nil || !strings.Contains(err.Error(), "growth") {
