@@ -103,6 +103,9 @@ func Main(args []string, s Streams) int {
 	if backend.SupervisorMain() {
 		return 0
 	}
+	in, restore := pollable(s.In)
+	defer restore()
+	s.In = in
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return int(run(ctx, args, s))
