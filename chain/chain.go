@@ -140,10 +140,17 @@ func (c *Chain) use(f *found) error {
 	c.head = head{}
 	c.setTree(f.tree)
 	c.swap(seg, f.place)
+	clear(c.people)
 	if err := c.recover(f); err != nil {
 		return err
 	}
-	return c.syncAll()
+	if err := c.syncAll(); err != nil {
+		return err
+	}
+	if err := c.finishErase(); err != nil {
+		c.log.Error("an erasure is not finished, the next start goes on with it", "err", err)
+	}
+	return nil
 }
 
 func (s openSegment) close() error { return errors.Join(s.lines.Close(), s.salts.Close()) }

@@ -35,16 +35,20 @@ func OpenReader(dir string) (*Reader, error) {
 	if err := at.checkFormat(); err != nil {
 		return nil, err
 	}
-	firsts, err := at.segments()
+	return at.reader()
+}
+
+func (l layout) reader() (*Reader, error) {
+	firsts, err := l.segments()
 	if err != nil {
 		return nil, err
 	}
 	if len(firsts) == 0 {
-		return nil, fmt.Errorf("%w: %s", ErrNoChain, dir)
+		return nil, fmt.Errorf("%w: %s", ErrNoChain, l.dir)
 	}
-	r := &Reader{at: at}
+	r := &Reader{at: l}
 	for i, first := range firsts {
-		size, err := at.extent(first, i == len(firsts)-1)
+		size, err := l.extent(first, i == len(firsts)-1)
 		if err != nil {
 			return nil, err
 		}
