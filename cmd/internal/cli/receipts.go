@@ -17,7 +17,7 @@ import (
 )
 
 func (a *app) receiptsCommand() *cobra.Command {
-	return group("receipts", "Read what was recorded", a.receiptsList(), a.receiptsShow(), a.receiptsProof(), a.receiptsOpen())
+	return group("receipts", "Read what was recorded", a.receiptsList(), a.receiptsShow(), a.receiptsProof(), a.receiptsOpen(), a.receiptsErase())
 }
 
 // chainFlag is the evidence folder a reading command looks at.
