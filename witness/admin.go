@@ -30,6 +30,8 @@ type Operator interface {
 	Agents(ctx context.Context) ([]Agent, error)
 	Status(ctx context.Context) (Status, error)
 	Fsck(ctx context.Context) (FsckReport, error)
+	// Backup copies the log, never a key, into the new file path.
+	Backup(ctx context.Context, path string) (BackupInfo, error)
 	// ConfirmClock tells that the clock, which was in doubt, is right now.
 	ConfirmClock() error
 	Close() error
@@ -144,6 +146,7 @@ func (s *Server) adminHandler() http.Handler {
 		index, err := s.AddAgent(r.Context(), strings.TrimSpace(string(body)))
 		s.adminReply(w, r, strconv.FormatUint(index, 10), err)
 	})
+	mux.HandleFunc("POST /backup", s.adminBackup)
 	mux.HandleFunc("POST /clock", func(w http.ResponseWriter, r *http.Request) { s.adminReply(w, r, "", s.ConfirmClock()) })
 	mux.HandleFunc("POST /agents/revoke", s.adminRevoke)
 	mux.HandleFunc("POST /agents/rotate", s.adminRotate)

@@ -38,7 +38,7 @@ func (r FsckReport) OK() bool { return len(r.Faults) == 0 }
 // in the log is in the report.
 func (s *Server) Fsck(ctx context.Context) (report FsckReport, err error) {
 	err = s.read(func(p published) error {
-		f := newFsck(p, s.origin, s.keys)
+		f := newFsck(p, s.identity())
 		if err := f.walk(ctx); err != nil {
 			return err
 		}
@@ -51,8 +51,7 @@ func (s *Server) Fsck(ctx context.Context) (report FsckReport, err error) {
 // fsck holds one walk. Its memory grows with the origins, not with the log.
 type fsck struct {
 	p      published
-	origin string
-	keys   keys
+	id     identity
 	report FsckReport
 
 	tree    tlog.Frontier
@@ -70,8 +69,8 @@ type level struct {
 	data  []byte
 }
 
-func newFsck(p published, origin string, k keys) *fsck {
-	return &fsck{p: p, origin: origin, keys: k, records: map[string]*originRecord{}, history: map[string]*api.KeyHistory{}, cps: checkpoints{r: p}}
+func newFsck(p published, id identity) *fsck {
+	return &fsck{p: p, id: id, records: map[string]*originRecord{}, history: map[string]*api.KeyHistory{}, cps: checkpoints{r: p}}
 }
 
 func (f *fsck) fault(where, format string, args ...any) {
@@ -250,10 +249,10 @@ func (f *fsck) checkpoint(where string, signed []byte) {
 		f.fault(where, "%v", err)
 		return
 	}
-	if _, err := note.Verify(f.keys.log.Vkey()); err != nil {
+	if _, err := note.Verify(f.id.log); err != nil {
 		f.fault(where, "%v", err)
 	}
-	if cp.Origin != f.origin || cp.Size != f.tree.Size() || cp.Root != f.tree.Root() {
+	if cp.Origin != f.id.origin || cp.Size != f.tree.Size() || cp.Root != f.tree.Root() {
 		f.fault(where, "it says %s, size %d, root %s; the entries give size %d, root %s",
 			cp.Origin, cp.Size, cp.Root, f.tree.Size(), f.tree.Root())
 	}

@@ -27,7 +27,7 @@ func (f *fsck) body(i uint64, l api.Leaf, rec *originRecord) error {
 	case api.LeafRollback:
 		return f.rebuildRollback(i, l, rec)
 	case api.LeafShard:
-		if i != 0 || l.Origin != f.origin {
+		if i != 0 || l.Origin != f.id.origin {
 			return errors.New("a shard leaf is the log's own and its first")
 		}
 		f.shard = true
@@ -56,7 +56,7 @@ func (f *fsck) rebuildKey(i uint64, l api.Leaf, rec *originRecord) error {
 		history = &api.KeyHistory{}
 		f.history[l.Origin] = history
 	}
-	operator, err := k.SignedBy(note, f.keys.log.Vkey())
+	operator, err := k.SignedBy(note, f.id.log)
 	if err != nil && !f.carried(l, rec) {
 		return err
 	}
@@ -110,7 +110,7 @@ func (f *fsck) rebuildHead(i uint64, l api.Leaf, rec *originRecord) error {
 	if err != nil {
 		return err
 	}
-	line, err := h.Note.Verify(f.keys.cosigner.Vkey())
+	line, err := h.Note.Verify(f.id.cosigner)
 	if err != nil {
 		return fmt.Errorf("our cosignature: %w", err)
 	}
@@ -191,7 +191,7 @@ func (f *fsck) rebuildRollback(i uint64, l api.Leaf, rec *originRecord) error {
 		return err
 	}
 	for _, h := range []api.Head{a, b} {
-		if _, err := h.Note.Verify(f.keys.cosigner.Vkey()); err != nil {
+		if _, err := h.Note.Verify(f.id.cosigner); err != nil {
 			return fmt.Errorf("our cosignature: %w", err)
 		}
 	}

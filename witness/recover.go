@@ -224,7 +224,7 @@ func (c *carrier) write(st store.Store, body api.ShardBody) (agents int, err err
 			return err
 		}
 		c.batch = &batch{view: r, cache: newRecordCache(), base: state, origin: c.origin, now: c.o.Now(), records: map[string]*originRecord{}}
-		c.check = newFsck(published{Reader: r}, c.origin, c.keys)
+		c.check = newFsck(published{Reader: r}, identity{c.origin, c.keys.log.Vkey(), c.keys.cosigner.Vkey()})
 		if err := c.add(api.Leaf{Type: api.LeafShard, Origin: c.origin, Body: body.Bytes()}); err != nil {
 			return err
 		}

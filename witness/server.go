@@ -79,7 +79,10 @@ func open(o Options) (*Server, error) {
 	}
 	s := assemble(o, origin, sh, k, st)
 	s.former = openFormer(o, all[:len(all)-1])
-	if err := s.load(); err != nil {
+	if err = s.trustStore(); err == nil {
+		err = s.load()
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("witness: %w", err), s.Close())
 	}
 	return s, nil

@@ -104,6 +104,10 @@ func (id identity) format() []byte {
 	return append([]byte(dirFormat+"\norigin "+id.origin+"\n"), api.KeyLines(id.log, id.cosigner)...)
 }
 
+func (s *Server) identity() identity {
+	return identity{s.origin, s.keys.log.Vkey(), s.keys.cosigner.Vkey()}
+}
+
 // formerShard is a closed shard: its log is read and never written.
 type formerShard struct {
 	shard

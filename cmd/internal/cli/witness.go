@@ -23,7 +23,7 @@ func (w *witnessOptions) flags(c *cobra.Command) *cobra.Command {
 
 func (a *app) witnessCommand() *cobra.Command {
 	return group("witness", "Run a witness: cosign chain heads and log them",
-		a.witnessInit(), a.witnessServe(), a.witnessToken(), a.witnessAgents(), a.witnessStatus(), a.witnessFsck(), a.witnessRecover())
+		a.witnessInit(), a.witnessServe(), a.witnessToken(), a.witnessAgents(), a.witnessStatus(), a.witnessFsck(), a.witnessBackup(), a.witnessRestore(), a.witnessRecover())
 }
 
 func (a *app) witnessInit() *cobra.Command {

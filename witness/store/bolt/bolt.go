@@ -54,6 +54,8 @@ type Store struct {
 	broken error // guarded by gate
 	stuck  bool  // bbolt's writer lock is lost; guarded by gate
 
+	suspect bool // opened after a commit of unknown outcome, and not trusted yet
+
 	writer sync.Mutex // one commit at a time
 }
 
@@ -82,10 +84,16 @@ func (s *Store) open(o Options) error {
 	if err != nil {
 		return err
 	}
+	if s.suspect, err = rewriteSuspect(o.Path); err != nil {
+		return err
+	}
 	if s.db, err = openFile(o); err != nil {
 		return err
 	}
 	err = guard(func() error { return s.prepare(fresh) })
+	if err == nil && s.suspect {
+		err = guard(s.checkPages)
+	}
 	if err == nil && fresh {
 		err = syncFolder(filepath.Dir(o.Path))
 	}
@@ -279,7 +287,7 @@ func (s *Store) Commit(b store.Batch) error {
 // breakDown ends the store's use; the caller holds the gate. Rolling back sets
 // bbolt's writer lock free, unless that fails too.
 func (s *Store) breakDown(tx *bbolt.Tx, err error) {
-	s.broken = err
+	s.broken = errors.Join(err, markSuspect(s.db.Path(), err))
 	if back := guard(tx.Rollback); back != nil && !errors.Is(back, bolterrors.ErrTxClosed) {
 		s.stuck = true
 	}
