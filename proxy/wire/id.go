@@ -26,12 +26,29 @@ func (d ID) Scalar() bool {
 	return d.raw != "" && (d.raw[0] == '"' || d.raw[0] == '-' || '0' <= d.raw[0] && d.raw[0] <= '9')
 }
 
+// counted says that the id is a whole number below 10^15 in its usual form, as
+// nearly every id is.
+func (d ID) counted() bool {
+	if d.raw == "" || len(d.raw) > 15 || d.raw[0] == '0' && d.raw != "0" {
+		return false
+	}
+	for _, c := range []byte(d.raw) {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
 // String is the id's JSON text.
 func (d ID) String() string { return d.raw }
 
 // Key is equal for ids that a careless peer confuses: 5, "5", 5.0 and 5e0.
 // Compare with == first where both are in flight.
 func (d ID) Key() string {
+	if d.counted() {
+		return d.raw
+	}
 	text := d.raw
 	if text != "" && text[0] == '"' {
 		text = decodeString([]byte(text))

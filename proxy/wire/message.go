@@ -27,6 +27,7 @@ type Message struct {
 	NoVersion bool            // jsonrpc is missing or not "2.0": accepted, but said
 
 	idSpan Span
+	clean  bool // read by Parse, which saw no name twice where CheckStrict looks
 }
 
 // Kind tells a request from a notification and a response (JSON-RPC 2.0,
@@ -72,7 +73,7 @@ func Parse(raw []byte) (Message, error) {
 	s := scanner{b: raw}
 	switch s.peek() {
 	case '{':
-		s.object(1, m.member(raw))
+		m.read(&s)
 		s.end()
 	case '[':
 		s.value(0)
@@ -93,28 +94,46 @@ func Parse(raw []byte) (Message, error) {
 	return m, nil
 }
 
-// member files a top-level member of raw in its place.
-func (m *Message) member(raw []byte) func(key, value Span) bool {
-	return func(key, value Span) bool {
-		v := raw[value.Start:value.End:value.End]
-		switch decodeString(raw[key.Start:key.End]) {
-		case "jsonrpc":
-			m.NoVersion = string(v) != `"2.0"`
-		case "id":
-			m.ID, m.idSpan = RawID(v), value
-		case "method":
-			m.Method = ""
-			if v[0] == '"' {
-				m.Method = decodeString(v)
-			}
-		case "params":
-			m.Params = v
-		case "result":
-			m.Result = v
-		case "error":
-			m.Err = v
+// read walks the top-level members and files each in its place.
+func (m *Message) read(s *scanner) {
+	if s.enter(1, '}') {
+		m.clean = s.err == nil
+		return
+	}
+	var seen keySet
+	for more := true; more; more = s.next('}') {
+		s.watch = true
+		key := s.name(&seen)
+		if s.err != nil {
+			return
 		}
-		return true
+		name := nameOf(m.Raw[key.Start:key.End])
+		s.watch = string(name) == "params"
+		if value := s.value(1); s.err == nil {
+			m.member(name, value)
+		}
+	}
+	m.clean = !s.twice
+}
+
+func (m *Message) member(name []byte, value Span) {
+	v := m.Raw[value.Start:value.End:value.End]
+	switch string(name) {
+	case "jsonrpc":
+		m.NoVersion = string(v) != `"2.0"`
+	case "id":
+		m.ID, m.idSpan = RawID(v), value
+	case "method":
+		m.Method = ""
+		if v[0] == '"' {
+			m.Method = decodeString(v)
+		}
+	case "params":
+		m.Params = v
+	case "result":
+		m.Result = v
+	case "error":
+		m.Err = v
 	}
 }
 
@@ -134,7 +153,12 @@ func Elements(raw []byte) ([]json.RawMessage, error) {
 // in the envelope or, at any depth, in params. Names are compared decoded, so
 // "\u0069d" is "id". The error is a *LineError; its Msg has no ID when the id
 // itself was given twice.
+//
+// Parse has looked already; only where it saw one is it looked for again.
 func CheckStrict(m Message) error {
+	if m.clean {
+		return nil
+	}
 	var seen keySet
 	var err error
 	s := scanner{b: m.Raw}

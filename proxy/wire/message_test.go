@@ -183,6 +183,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte(`{"result":{"content":[]},"id":1}`))
 	f.Add([]byte(`{"id":1,"i\u0064":2,"error":"x"}`))
+	f.Add([]byte(`{"id":1,"result":{"a":1,"a":2},"method":"m","params":[{"b":1},{"b":{"c":0,"\u0063":0}}]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		m, err := Parse(raw)
 		if err != nil {
@@ -198,6 +199,11 @@ func FuzzParse(f *testing.F) {
 		var want map[string]json.RawMessage
 		if err := json.Unmarshal(raw, &want); err != nil {
 			t.Fatalf("taken for a message: %v", err)
+		}
+		again := m
+		again.clean = false
+		if err := CheckStrict(again); (err == nil) != m.clean {
+			t.Errorf("Parse saw no name twice: %v; a second look: %v", m.clean, err)
 		}
 		if !json.Valid(m.WithID(IntID(1))) {
 			t.Error("another id broke the message")

@@ -78,11 +78,11 @@ func (r *Reader) Next() (Message, error) {
 // structured log line may have an "error" or an "id" of its own: without a
 // version it answers nothing.
 func noise(m Message, err error) bool {
-	var bad *LineError
-	switch {
-	case err == nil:
+	if err == nil {
 		return m.NoVersion && m.ID.Absent() && m.Kind() == Response
-	case errors.As(err, &bad) && bad.unknown:
+	}
+	var bad *LineError
+	if errors.As(err, &bad) && bad.unknown {
 		return m.NoVersion
 	}
 	return m.ID.Absent()
@@ -123,6 +123,8 @@ func (r *Reader) line() ([]byte, error) {
 		switch {
 		case err == bufio.ErrBufferFull:
 			parts = append(parts, bytes.Clone(part))
+		case (err == nil || err == io.EOF && size > 0) && parts == nil:
+			return bytes.Clone(r.trim(part)), nil
 		case err == nil, err == io.EOF && size > 0:
 			return r.trim(bytes.Join(append(parts, part), nil)), nil
 		default:

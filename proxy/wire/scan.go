@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,8 @@ type scanner struct {
 	b      []byte
 	pos    int
 	unique bool // refuse a member name twice in one object
+	watch  bool // only note it, in twice
+	twice  bool
 	err    error
 }
 
@@ -93,26 +96,35 @@ func (s *scanner) object(depth int, each func(key, value Span) bool) {
 	}
 	var seen keySet
 	for more := true; more; more = s.next('}') {
-		if s.peek() != '"' {
-			s.fail("expected a member name")
-			return
-		}
-		key := Span{Start: s.pos}
-		s.str()
-		key.End = s.pos
-		if s.unique && s.err == nil && !seen.add(s.b[key.Start:key.End]) {
-			s.fail("member %s twice", clip(s.b[key.Start:key.End]))
-		}
-		if s.peek() != ':' {
-			s.fail("expected :")
-			return
-		}
-		s.pos++
+		key := s.name(&seen)
 		value := s.value(depth)
 		if s.err == nil && each != nil && !each(key, value) {
 			return
 		}
 	}
+}
+
+// name steps over a member's name and the colon behind it.
+func (s *scanner) name(seen *keySet) Span {
+	if s.peek() != '"' {
+		s.fail("expected a member name")
+		return Span{}
+	}
+	key := Span{Start: s.pos}
+	s.str()
+	key.End = s.pos
+	if (s.unique || s.watch) && s.err == nil && !seen.add(s.b[key.Start:key.End]) {
+		s.twice = true
+		if s.unique {
+			s.fail("member %s twice", clip(s.b[key.Start:key.End]))
+		}
+	}
+	if s.peek() != ':' {
+		s.fail("expected :")
+		return key
+	}
+	s.pos++
+	return key
 }
 
 // array skips an array; each, when given, sees every element.
@@ -242,16 +254,16 @@ func (s *scanner) end() {
 
 // keySet holds the names seen in one object: few are compared, many hashed.
 type keySet struct {
-	few  [8]string
+	few  [8][]byte
 	n    int
 	many map[string]struct{}
 }
 
 // add reports whether the quoted name is new.
 func (k *keySet) add(quoted []byte) bool {
-	name := decodeString(quoted)
+	name := nameOf(quoted)
 	for _, have := range k.few[:min(k.n, len(k.few))] {
-		if have == name {
+		if bytes.Equal(have, name) {
 			return false
 		}
 	}
@@ -263,22 +275,29 @@ func (k *keySet) add(quoted []byte) bool {
 	if k.many == nil {
 		k.many = make(map[string]struct{})
 	}
-	_, twice := k.many[name]
-	k.many[name] = struct{}{}
+	_, twice := k.many[string(name)]
+	k.many[string(name)] = struct{}{}
 	return !twice
+}
+
+// nameOf decodes a scanned member name. One without an escape is its own bytes
+// and costs nothing.
+func nameOf(quoted []byte) []byte {
+	inner := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return inner
+	}
+	return []byte(decodeString(quoted))
 }
 
 // decodeString decodes a scanned string. Only one with an escape needs more
 // than its bytes; invalid UTF-8 without one stays as it is.
 func decodeString(quoted []byte) string {
 	inner := quoted[1 : len(quoted)-1]
-	for _, c := range inner {
-		if c == '\\' {
-			var s string
-			if json.Unmarshal(quoted, &s) == nil {
-				return s
-			}
-			break
+	if bytes.IndexByte(inner, '\\') >= 0 {
+		var s string
+		if json.Unmarshal(quoted, &s) == nil {
+			return s
 		}
 	}
 	return string(inner)

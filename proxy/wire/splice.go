@@ -55,16 +55,24 @@ func Members(obj []byte) iter.Seq2[Member, error] {
 func Get(obj []byte, path ...string) json.RawMessage {
 	value := json.RawMessage(obj)
 	for _, name := range path {
-		var next json.RawMessage
-		for m, err := range Members(value) {
-			if err == nil && m.Key == name {
-				next = m.Value
-			}
-		}
-		if value = next; value == nil {
+		if value = get(value, name); value == nil {
 			return nil
 		}
 	}
+	return value
+}
+
+func get(obj []byte, name string) (value json.RawMessage) {
+	s := scanner{b: obj}
+	if s.peek() != '{' {
+		return nil
+	}
+	s.object(1, func(key, at Span) bool {
+		if string(nameOf(obj[key.Start:key.End])) == name {
+			value = obj[at.Start:at.End:at.End]
+		}
+		return true
+	})
 	return value
 }
 
