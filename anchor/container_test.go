@@ -127,15 +127,17 @@ func TestContainerOpening(t *testing.T) {
 	}
 }
 
-// Every section matters: without it, or changed, the container does not pass.
-func TestContainerTamper(t *testing.T) {
-	w := newWorld(t)
-	other := w.proved(t, 6)
-	for _, tc := range []struct {
-		name   string
-		change func(c *anchor.Container)
-		want   string
-	}{
+// containerTamper is one change of a container, and what it is called.
+type containerTamper struct {
+	name   string
+	change func(c *anchor.Container)
+	want   string
+}
+
+// containerTampers are changes to the container of receipt 5, none of which may
+// pass; other is the container of another receipt of the chain.
+func containerTampers(t testing.TB, w *world, other anchor.Container) []containerTamper {
+	return []containerTamper{
 		{"no receipt", func(c *anchor.Container) { c.Receipt = nil }, "ABSENT"},
 		{"no head", func(c *anchor.Container) { c.Head = tlog.Proof{} }, "ABSENT"},
 		{"no key line", func(c *anchor.Container) { c.KeyLines = nil }, "ABSENT"},
@@ -148,6 +150,7 @@ func TestContainerTamper(t *testing.T) {
 		{"another receipt", func(c *anchor.Container) { c.Receipt = other.Receipt }, "SPLICED"},
 		{"another place", func(c *anchor.Container) { c.Head = other.Head }, "SPLICED"},
 		{"inclusion path", func(c *anchor.Container) { c.Head.Hashes[0][0] ^= 1 }, "ABSENT"},
+		{"a hash more in the path", func(c *anchor.Container) { c.Head.Hashes = append(c.Head.Hashes, tlog.Hash{}) }, "ABSENT"},
 		{"signed anew", func(c *anchor.Container) {
 			c.Receipt = resign(t, w.dir, [][]byte{c.Receipt}, 0, func(_ int, p []byte) []byte {
 				return bytes.Replace(p, []byte(`"tool":"read"`), []byte(`"tool":"list"`), 1)
@@ -165,7 +168,19 @@ func TestContainerTamper(t *testing.T) {
 		{"key line at another head", func(c *anchor.Container) {
 			c.KeyLines[0].Proof.Checkpoint = c.Evidence.Leaf.Checkpoint
 		}, "MALFORMED"},
+		{"head signature", func(c *anchor.Container) { changeSignature(&c.Head.Checkpoint, 0, c) }, "ALTERED"},
+		{"head cosignature", func(c *anchor.Container) { changeSignature(&c.Head.Checkpoint, 1, c) }, "ALTERED"},
+		{"head without cosignature", func(c *anchor.Container) {
+			_, n, _ := tlog.ParseSignedCheckpoint(c.Head.Checkpoint)
+			n.Signatures = n.Signatures[:1]
+			c.Head.Checkpoint, c.KeyLines[0].Proof.Checkpoint = n.Bytes(), n.Bytes()
+		}, "ABSENT"},
+		{"leaf changed", func(c *anchor.Container) {
+			c.Evidence.LeafBytes = bytes.Replace(c.Evidence.LeafBytes, []byte("\nprev "), []byte("\nprev 1"), 1)
+		}, "ABSENT"},
 		{"leaf path", func(c *anchor.Container) { c.Evidence.Leaf.Hashes[0][0] ^= 1 }, "ABSENT"},
+		{"log signature", func(c *anchor.Container) { changeSignature(&c.Evidence.Leaf.Checkpoint, 0, c) }, "ALTERED"},
+		{"key leaf path", func(c *anchor.Container) { c.Evidence.Keys[0].Proof.Hashes[0][0] ^= 1 }, "ABSENT"},
 		{"token", func(c *anchor.Container) {
 			tok := bytes.Clone(c.Evidence.Times[0].Token)
 			tok[len(tok)-3] ^= 1
@@ -175,7 +190,42 @@ func TestContainerTamper(t *testing.T) {
 		{"a lower bound the receipt does not name", func(c *anchor.Container) {
 			c.BeforeNote, c.BeforeToken = c.Evidence.Leaf.Checkpoint, []byte("x")
 		}, "MALFORMED"},
-	} {
+		{"an opening of other bytes", func(c *anchor.Container) {
+			o := receipts.Opening(receipts.FieldArgsSent, [32]byte{2}, []byte(`{"path":"y"}`))
+			c.Openings = []anchor.NamedOpening{{Field: "args_sent", Bytes: o}}
+		}, "ALTERED"},
+	}
+}
+
+// changeSignature changes a bit of one signature in a checkpoint, wherever the
+// container repeats that checkpoint.
+func changeSignature(checkpoint *[]byte, line int, c *anchor.Container) {
+	was := *checkpoint
+	_, n, err := tlog.ParseSignedCheckpoint(was)
+	if err != nil {
+		return
+	}
+	sig := bytes.Clone(n.Signatures[line].Bytes)
+	sig[len(sig)-1] ^= 1
+	n.Signatures[line].Bytes = sig
+	places := []*[]byte{checkpoint}
+	for i := range c.KeyLines {
+		places = append(places, &c.KeyLines[i].Proof.Checkpoint)
+	}
+	for i := range c.Evidence.Keys {
+		places = append(places, &c.Evidence.Keys[i].Proof.Checkpoint)
+	}
+	for _, p := range places {
+		if bytes.Equal(*p, was) {
+			*p = n.Bytes()
+		}
+	}
+}
+
+// Every section matters: without it, or changed, the container does not pass.
+func TestContainerTamper(t *testing.T) {
+	w := newWorld(t)
+	for _, tc := range containerTampers(t, w, w.proved(t, 6)) {
 		t.Run(tc.name, func(t *testing.T) {
 			c, err := anchor.ParseContainer(w.proved(t, 5).Bytes())
 			if err != nil {
@@ -190,15 +240,15 @@ func TestContainerTamper(t *testing.T) {
 	}
 }
 
-func TestContainerForm(t *testing.T) {
-	w := newWorld(t)
-	b := w.proved(t, 5).Bytes()
+// malformedContainers are b with its frame broken.
+func malformedContainers(t testing.TB, b []byte) map[string][]byte {
+	t.Helper()
 	sections, err := tlog.ParseSections("tool-guardian/proof/v1", b)
 	if err != nil {
 		t.Fatal(err)
 	}
 	format := func(s []tlog.Section) []byte { return tlog.FormatSections("tool-guardian/proof/v1", s) }
-	for name, bad := range map[string][]byte{
+	return map[string][]byte{
 		"empty":            {},
 		"another version":  bytes.Replace(b, []byte("/v1"), []byte("/v2"), 1),
 		"order":            format(append([]tlog.Section{sections[1], sections[0]}, sections[2:]...)),
@@ -208,7 +258,12 @@ func TestContainerForm(t *testing.T) {
 		"numbers with gap": bytes.Replace(b, []byte("key-line/1 "), []byte("key-line/2 "), 1),
 		"cut":              b[:len(b)-1],
 		"longer":           append(bytes.Clone(b), '\n'),
-	} {
+	}
+}
+
+func TestContainerForm(t *testing.T) {
+	w := newWorld(t)
+	for name, bad := range malformedContainers(t, w.proved(t, 5).Bytes()) {
 		if _, err := anchor.ParseContainer(bad); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
