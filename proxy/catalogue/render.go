@@ -57,9 +57,18 @@ func words(s string, n int) string {
 	return strings.Join(all[:n], " ") + "..."
 }
 
+// head names a tool. A reader takes what stands before the first dot for the
+// server; where that would be wrong, both are said.
+func (t Tool) head() string {
+	if strings.Contains(t.Server, ".") {
+		return fmt.Sprintf("%s.%s (server %s, tool %s)", t.Server, t.Name, t.Server, t.Name)
+	}
+	return t.Server + "." + t.Name
+}
+
 // line is a tool's, as lists and searches show it.
 func (c *Catalogue) line(t Tool) string {
-	head := t.Server + "." + t.Name
+	head := t.head()
 	if d := words(t.Description, c.o.DescWords); d != "" {
 		head += ": " + d
 	}
@@ -169,7 +178,7 @@ func cut(parts []string, sep string, max int) string {
 
 // Describe is one tool in short: its first words and what it needs.
 func (c *Catalogue) Describe(t Tool) (text, next string) {
-	head := t.Server + "." + t.Name
+	head := t.head()
 	if d := words(t.Description, c.o.DescWords); d != "" {
 		head += ": " + d
 	}

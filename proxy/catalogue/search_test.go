@@ -86,8 +86,9 @@ func FuzzSearch(f *testing.F) {
 		f.Add(q)
 	}
 	f.Fuzz(func(t *testing.T, q string) {
-		if found(c, q) != found(c, q) {
-			t.Fatalf("%q finds two things", q)
+		first := found(c, q)
+		if again := found(c, q); again != first {
+			t.Fatalf("%q finds %s, then %s", q, first, again)
 		}
 	})
 }
