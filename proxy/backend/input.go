@@ -13,9 +13,14 @@ import (
 type input struct {
 	f    *os.File
 	turn chan struct{} // holds one token while somebody writes
+	now  attempt       // belongs to who has the turn
 }
 
-func newInput(f *os.File) *input { return &input{f: f, turn: make(chan struct{}, 1)} }
+func newInput(f *os.File) *input {
+	in := &input{f: f, turn: make(chan struct{}, 1)}
+	in.now.prepare(f)
+	return in
+}
 
 // write puts line, which ends in a newline, on the pipe. begun says whether any
 // byte was, or will be, written: if not, the server never sees the message.
@@ -33,7 +38,7 @@ func (in *input) write(ctx context.Context, line []byte) (begun bool, err error)
 		<-in.turn
 		return false, context.Cause(ctx)
 	}
-	n, err := in.writeUntil(ctx, line)
+	n, err := in.put(ctx, line)
 	if errors.Is(err, os.ErrDeadlineExceeded) && n > 0 {
 		go in.finish(line[n:])
 		return true, context.Cause(ctx)
@@ -43,6 +48,17 @@ func (in *input) write(ctx context.Context, line []byte) (begun bool, err error)
 		return false, context.Cause(ctx)
 	}
 	return n > 0, err
+}
+
+// put writes what the pipe has room for, nearly always all of it, and only then
+// waits.
+func (in *input) put(ctx context.Context, line []byte) (int, error) {
+	n, err := in.now.write(line)
+	if err != nil || n == len(line) {
+		return n, err
+	}
+	more, err := in.writeUntil(ctx, line[n:])
+	return n + more, err
 }
 
 // writeUntil writes until the context ends, which it turns into a deadline of

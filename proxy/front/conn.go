@@ -59,12 +59,15 @@ func newConn(ctx context.Context, s *Server, out io.Writer) *conn {
 // read takes lines until the stream ends. It never waits for a handler.
 func (c *conn) read(in *wire.Reader) error {
 	defer close(c.eof)
+	send := c.send
 	for {
 		m, err := in.Next()
+		if err == nil {
+			c.take(m, send)
+			continue
+		}
 		var bad *wire.LineError
 		switch {
-		case err == nil:
-			c.take(m, c.send)
 		case errors.As(err, &bad):
 			c.badLine(bad)
 		case err == io.EOF:
@@ -84,10 +87,12 @@ func (c *conn) take(m wire.Message, reply func([]byte)) {
 		reply(nil)
 		return
 	}
-	var bad *wire.LineError
-	if err := wire.CheckStrict(m); errors.As(err, &bad) {
-		reply(refusal(bad))
-		return
+	if err := wire.CheckStrict(m); err != nil {
+		var bad *wire.LineError
+		if errors.As(err, &bad) {
+			reply(refusal(bad))
+			return
+		}
 	}
 	if m.Kind() == wire.Notification {
 		c.notified(m)

@@ -80,11 +80,11 @@ func (r *request) listTools() (json.RawMessage, error) {
 	if r.params.cursor != nil && string(r.params.cursor) != "null" {
 		return nil, badParams("unknown cursor; the list has one page")
 	}
-	s, release, err := r.admitted()
+	s, err := r.admitted()
 	if err != nil {
 		return nil, err
 	}
-	defer release()
+	defer r.leave()
 	tools, err := r.conn.srv.o.Handler.ListTools(r.ctx, s)
 	if err != nil {
 		return nil, err
@@ -96,31 +96,39 @@ func (r *request) callTool() (json.RawMessage, error) {
 	if len(r.params.name) < 2 || r.params.name[0] != '"' {
 		return nil, badParams("params.name must be the tool's name, a string")
 	}
-	s, release, err := r.admitted()
+	s, err := r.admitted()
 	if err != nil {
 		return nil, err
 	}
-	defer release()
+	defer r.leave()
 	return r.conn.srv.o.Handler.CallTool(r.ctx, s, r.call())
 }
 
 // admitted waits for the session and for one of the places at the handler.
-func (r *request) admitted() (*Session, func(), error) {
+// It gives the place back with leave.
+func (r *request) admitted() (*Session, error) {
 	s, err := r.session.wait(r.ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	select {
 	case r.conn.slots <- struct{}{}:
-		return s, func() { <-r.conn.slots }, nil
+		return s, nil
+	default:
+	}
+	select {
+	case r.conn.slots <- struct{}{}:
+		return s, nil
 	case <-r.ctx.Done():
-		return nil, nil, r.ctx.Err()
+		return nil, r.ctx.Err()
 	}
 }
 
+func (r *request) leave() { <-r.conn.slots }
+
 // call is the request as the handler sees it.
 func (r *request) call() Call {
-	name, _ := wire.GetString(r.msg.Params, "name")
+	name, _ := wire.GetString(r.params.name)
 	c := Call{
 		ID:        r.msg.ID,
 		Name:      name,
@@ -130,7 +138,7 @@ func (r *request) call() Call {
 		Log:       r.log,
 	}
 	c.Traceparent, _ = wire.GetString(c.Meta, "traceparent")
-	if token := wire.ProgressToken(r.msg.Params); !token.Absent() {
+	if token := wire.RawID(wire.Get(r.params.meta, metaProgress)); token.Scalar() {
 		c.Progress = func(params json.RawMessage) { r.progress(token, params) }
 	}
 	return c

@@ -28,6 +28,9 @@ func (o *opening) settled() (bool, error) {
 
 // wait returns the session when it is open.
 func (o *opening) wait(ctx context.Context) (*Session, error) {
+	if done, err := o.settled(); done {
+		return o.session, err
+	}
 	select {
 	case <-o.done:
 		return o.session, o.err
