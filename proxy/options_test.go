@@ -49,7 +49,7 @@ func TestReadSettings(t *testing.T) {
 }
 
 func TestHintsForTheNextRun(t *testing.T) {
-	o := memories(map[string]*memory{"plain": newMemory(nil, echoTool, `{"name":"other"}`), "told": newMemory(nil, echoTool), "empty": newMemory(nil)})
+	o := memories(map[string]*memory{"plain": newMemory(nil, echoTool, `{"name":"list_notes"}`), "told": newMemory(nil, echoTool), "empty": newMemory(nil)})
 	for i := range o.Config.Servers {
 		if o.Config.Servers[i].Name == "told" {
 			o.Config.Servers[i].Description = "by its owner"
@@ -57,7 +57,7 @@ func TestHintsForTheNextRun(t *testing.T) {
 	}
 	r := newRouter(t, o)
 	r.startAll(t.Context())
-	if got := r.Hints(); len(got) != 1 || got["plain"] != "echo, other" {
+	if got := r.Hints(); len(got) != 1 || got["plain"] != "echo, list, notes" {
 		t.Errorf("hints %q", got)
 	}
 }

@@ -94,14 +94,6 @@ func ConfigDigest(plain []byte) ([32]byte, error) {
 	return sha256.Sum256(canonical), nil
 }
 
-// describe is what a server is for, by its configuration or the last run.
-func (r *Router) describe(name string) string {
-	if s := r.server(name); s != nil && s.Description != "" {
-		return s.Description
-	}
-	return r.o.Hints[name]
-}
-
 // visible is the one filter of every view: what the policy denies by name is
 // not there.
 func (r *Router) visible(t catalogue.Tool) bool {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"strings"
 
 	"toolguardian/proxy/catalogue"
@@ -62,7 +63,7 @@ func (r *Router) menu() menu {
 	m := menu{skills: r.skills, spills: r.retrieve != nil, terse: r.o.Terse}
 	for _, s := range r.servers {
 		if !r.o.Policy.DeniesServer(s.Name) {
-			m.servers = append(m.servers, served{s.Name, r.describe(s.Name)})
+			m.servers = append(m.servers, served{s.Name, s.Description, r.o.Hints[s.Name]})
 		}
 	}
 	return m
@@ -75,8 +76,9 @@ func (m menu) names() (names []string) {
 	return names
 }
 
-// served is a server by its name and what it is for, "" where nobody said.
-type served struct{ name, hint string }
+// served is a server by its name and what it is for: by its owner's words or,
+// where there are none, by the tools of the last run.
+type served struct{ name, description, hint string }
 
 // definitions are the router's tools, in the order a model meets them. Each
 // parameter is explained once: by its own description, by its enum or, where
@@ -88,8 +90,8 @@ func (m menu) definitions() []definition {
 	}
 	defs := []definition{
 		{Name: listTool, Annotations: reports("List capabilities"),
-			Description: "Start here: what you can do beyond your own tools. Names all servers' tools, " +
-				"or one's with their args lines, ready for call_tool. " + m.serverLine(),
+			Description: "Start here: what you can do beyond your own tools. Lists the tools of all servers by name, " +
+				"or of one with their args lines, ready for call_tool. " + m.serverLine(),
 			InputSchema: json.RawMessage(`{"type":"object","properties":{` +
 				`"server":{"type":"string","description":"Show this one"}}}`)},
 		{Name: searchTool, Annotations: reports("Search capabilities"),
@@ -189,7 +191,7 @@ func (m menu) terseDefinitions() []definition {
 
 const (
 	hintChars  = 60  // of what one server is for
-	hintBudget = 160 // of all of them together
+	hintBudget = 140 // of all that was guessed, shared evenly
 	skillChars = 300 // of the names of skills
 	terseChars = 160 // of a description when it is terse
 )
@@ -199,12 +201,14 @@ func (m menu) serverLine() string {
 	if len(m.servers) == 0 {
 		return "No servers are configured."
 	}
-	parts, left := make([]string, len(m.servers)), hintBudget
+	parts, share := make([]string, len(m.servers)), min(hintBudget/len(m.servers), hintChars)
 	for i, s := range m.servers {
-		parts[i] = s.name
-		hint := clip(s.hint, hintChars)
-		if n := len([]rune(hint)); hint != "" && n <= left {
-			parts[i], left = s.name+" ("+hint+")", left-n
+		hint := clip(s.description, hintChars)
+		if hint == "" {
+			hint = catalogue.Fit(strings.Split(s.hint, ", "), share)
+		}
+		if parts[i] = s.name; hint != "" {
+			parts[i] += " (" + hint + ")"
 		}
 	}
 	return "Servers: " + strings.Join(parts, ", ") + "."
@@ -239,17 +243,21 @@ func (r *Router) Hints() map[string]string {
 		if s.b == nil || s.Description != "" {
 			continue
 		}
-		var names []string
-		for t := range s.read().All() {
-			if r.visible(t) {
-				names = append(names, t.Name)
-			}
-		}
-		if len(names) > 0 {
-			hints[s.Name] = clip(strings.Join(names, ", "), hintChars)
+		if hint := catalogue.Hint(s.Name, r.visibleTools(s), hintChars); hint != "" {
+			hints[s.Name] = hint
 		}
 	}
 	return hints
+}
+
+func (r *Router) visibleTools(s *server) iter.Seq[catalogue.Tool] {
+	return func(yield func(catalogue.Tool) bool) {
+		for t := range s.read().All() {
+			if r.visible(t) && !yield(t) {
+				return
+			}
+		}
+	}
 }
 
 // clip is the first n characters of s on one line.

@@ -189,13 +189,9 @@ func theSeven(t *testing.T) (plain, hinted []served) {
 	t.Helper()
 	servers := recordedServers(t)
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
-		var tools []string
-		for _, raw := range servers[name] {
-			tool, _ := wire.GetString(raw, "name")
-			tools = append(tools, tool)
-		}
+		tools := catalogue.ReadTools(name, servers[name])
 		plain = append(plain, served{name: name})
-		hinted = append(hinted, served{name, strings.Join(tools, ", ")})
+		hinted = append(hinted, served{name: name, hint: catalogue.Hint(name, tools.All(), hintChars)})
 	}
 	return plain, hinted
 }
@@ -232,7 +228,7 @@ func TestCostOfTheToolList(t *testing.T) {
 
 // menus are all ways the tools can be shown.
 func menus() map[string]menu {
-	s := []served{{"files", "read and write"}, {name: "git.hub"}}
+	s := []served{{name: "files", description: "read and write"}, {name: "git.hub", hint: "issue, list"}}
 	skills := catalogue.FindSkills([]string{"testdata/skills"})
 	return map[string]menu{
 		"default": {servers: s, spills: true, skills: skills}, "terse": {servers: s, spills: true, skills: skills, terse: true},

@@ -71,7 +71,7 @@ can cannot could did do does doing done down during each either else every every
 his how i if in into is it its itself just kind let lets like may maybe me might mine more most much must my need needs no not now of off
 often on one onto or other others our ours out over please quickly quite rather really s same shall she should simply since so some
 somebody someone something sort still such t than that the their theirs them then there these they thing things this those through to
-too tool tools under until up upon us use used useful user users using very today tomorrow tonight yesterday via want wants was way we well were what whatever when where
+too tool tools under until up upon us use used useful using very today tomorrow tonight yesterday via want wants was way we well were what whatever when where
 whether which while who whom whose why will with within without would you your yours
 `)
 
