@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"toolguardian/chain/tlog"
 	"toolguardian/receipts"
 )
 
@@ -50,7 +51,13 @@ func (l layout) find(seq uint64) (spot, error) {
 	if err != nil {
 		return spot{}, err
 	}
-	return findIn(file, first, info.Size, seq)
+	at, err := findIn(file, first, info.Size, seq)
+	if errors.Is(err, ErrNotFound) {
+		if gone, _ := l.pruned(); seq < gone.First {
+			err = fmt.Errorf("line %d: %w", seq, ErrPruned)
+		}
+	}
+	return at, err
 }
 
 // nearEnough is where halving stops and reading begins.
@@ -121,11 +128,15 @@ func readTo(file File, s spot, at uint64, size int64, seq uint64) (spot, error) 
 
 // leafHashes reads n lines from first on, which may cross segments.
 func (l layout) leafHashes(first uint64, n int) ([]byte, error) {
-	var hashes []byte
 	segments, err := l.segments()
 	if err != nil {
 		return nil, err
 	}
+	hashes, err := l.prunedLeaves(first, n)
+	if err != nil {
+		return nil, err
+	}
+	first, n = first+uint64(len(hashes)/leafSize), n-len(hashes)/leafSize
 	for n > 0 {
 		segment, ok := holding(segments, first)
 		if !ok {
@@ -142,6 +153,24 @@ func (l layout) leafHashes(first uint64, n int) ([]byte, error) {
 		hashes, first, n = append(hashes, got...), first+uint64(count), n-count
 	}
 	return hashes, nil
+}
+
+// prunedLeaves are those of n hashes that stand for pruned lines in a tile that
+// has others too.
+func (l layout) prunedLeaves(first uint64, n int) ([]byte, error) {
+	gone, err := l.pruned()
+	if err != nil || first >= gone.First {
+		return nil, err
+	}
+	if first/tlog.TileWidth != gone.First/tlog.TileWidth {
+		return nil, fmt.Errorf("line %d: %w, and the tile with that hash is missing", first, ErrPruned)
+	}
+	part, err := l.partialTile(gone)
+	if err != nil {
+		return nil, err
+	}
+	part = part[first%tlog.TileWidth*leafSize:]
+	return part[:min(len(part), n*leafSize):min(len(part), n*leafSize)], nil
 }
 
 func (l layout) leavesOf(segment, seq uint64, n int) ([]byte, error) {

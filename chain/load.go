@@ -51,13 +51,17 @@ func (l layout) load() (*found, error) {
 	if len(segments) == 0 {
 		return nil, fmt.Errorf("%w: %s", ErrNoChain, l.dir)
 	}
+	gone, err := l.pruned()
+	if err != nil {
+		return nil, err
+	}
 	saved := l.savedTiles()
-	if saved > 0 {
-		if f, err := l.loadFrom(segments, saved); err == nil {
+	if saved*tlog.TileWidth > gone.First {
+		if f, err := l.loadFrom(segments, saved, pruned{}); err == nil {
 			return f, nil
 		}
 	}
-	f, err := l.loadFrom(segments, 0)
+	f, err := l.loadFrom(segments, 0, gone)
 	if err != nil {
 		return nil, err
 	}
@@ -71,17 +75,24 @@ func (l layout) load() (*found, error) {
 	return f, nil
 }
 
-// loadFrom trusts the first n tiles.
-func (l layout) loadFrom(segments []uint64, n uint64) (*found, error) {
+// loadFrom trusts the first n tiles, or the hashes of what was pruned.
+func (l layout) loadFrom(segments []uint64, n uint64, gone pruned) (*found, error) {
 	t, err := newTree(l, n, l.leafHashes)
 	if err != nil {
 		return nil, err
 	}
 	s := scan{layout: l, out: &found{tree: t}, last: segments[len(segments)-1], committed: make(map[saltKey]bool)}
 	start := spot{segment: segments[0]}
-	if n > 0 {
+	switch {
+	case n > 0:
 		if start, s.out.place, err = l.resume(n*tlog.TileWidth, t); err != nil {
 			return nil, err
+		}
+	case gone.First > 0:
+		start = spot{segment: gone.First}
+		if s.out.tree, s.out.place, s.out.damage = l.prunedStart(gone); s.out.damage != nil {
+			s.out.tree, s.out.place = t, place{}
+			return s.out, nil
 		}
 	}
 	for _, first := range segments {

@@ -3,10 +3,13 @@ package chain
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
+	"math"
 	"os"
 	"time"
 
+	"toolguardian/chain/tlog"
 	"toolguardian/receipts"
 )
 
@@ -24,6 +27,7 @@ type Line struct {
 type Reader struct {
 	at       layout
 	segments []extent
+	gone     pruned
 }
 
 // extent is a segment and how much of it is read.
@@ -49,12 +53,17 @@ func (l layout) reader() (*Reader, error) {
 	r := &Reader{at: l}
 	for i, first := range firsts {
 		size, err := l.extent(first, i == len(firsts)-1)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("%w: %v", ErrChanged, err)
+		}
 		if err != nil {
 			return nil, err
 		}
 		r.segments = append(r.segments, extent{first, size})
 	}
-	return r, nil
+	// Asked last: files change only after it is told that they will.
+	r.gone, err = l.pruned()
+	return r, err
 }
 
 // A writer puts a line down within writeTime: an end without "\n" that is
@@ -95,7 +104,7 @@ func (r *Reader) Lines(from uint64) iter.Seq2[Line, error] {
 			if i+1 < len(r.segments) && r.segments[i+1].first <= from {
 				continue
 			}
-			if more, err := r.segment(e, from, yield); err != nil {
+			if more, err := r.segment(e, r.end(i), from, yield); err != nil {
 				yield(Line{}, err)
 				return
 			} else if !more {
@@ -105,7 +114,16 @@ func (r *Reader) Lines(from uint64) iter.Seq2[Line, error] {
 	}
 }
 
-func (r *Reader) segment(e extent, from uint64, yield func(Line, error) bool) (more bool, err error) {
+// end is the seq before which a segment's lines end: while a prune is on its
+// way, a line can be in the old segment and in its own.
+func (r *Reader) end(i int) uint64 {
+	if i+1 < len(r.segments) && r.segments[i].first < r.gone.First {
+		return r.segments[i+1].first
+	}
+	return math.MaxUint64
+}
+
+func (r *Reader) segment(e extent, before, from uint64, yield func(Line, error) bool) (more bool, err error) {
 	file, err := r.at.fs.OpenFile(r.at.segment(e.first), os.O_RDONLY, 0)
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", ErrChanged, err)
@@ -126,6 +144,9 @@ func (r *Reader) segment(e extent, from uint64, yield func(Line, error) bool) (m
 	more = true
 	name := stem(e.first) + segmentSuffix
 	err = eachLine(file, start.off, int64(e.size), func(line []byte, at int64) bool {
+		if seq >= before {
+			return false
+		}
 		behind := at + int64(len(line))
 		torn := behind == int64(e.size) && len(line) <= receipts.MaxLine
 		more = yield(Line{Seq: seq, Bytes: line, Segment: name, Offset: at, Torn: torn}, nil)
@@ -149,13 +170,58 @@ func (r *Reader) Size() (uint64, error) {
 	return n, err
 }
 
+// Pruned returns the seq of the first line that was kept, 0 where none was
+// pruned: before it there are genesis and rotation lines alone.
+func (r *Reader) Pruned() uint64 { return r.gone.First }
+
+// Hashes returns the leaf hashes of n lines from seq first on that were pruned,
+// as they are kept. What they come to, the witnessed roots tell.
+func (r *Reader) Hashes(first uint64, n int) ([]tlog.Hash, error) {
+	var out []tlog.Hash
+	for seq := first; seq < first+uint64(n); {
+		b, err := r.prunedTile(seq / tlog.TileWidth)
+		if err != nil {
+			return nil, err
+		}
+		i := int(seq%tlog.TileWidth) * leafSize
+		if i >= len(b) {
+			return nil, fmt.Errorf("%w: the hash of line %d", ErrNotFound, seq)
+		}
+		for ; i < len(b) && seq < first+uint64(n); i += leafSize {
+			out = append(out, tlog.Hash(b[i:i+leafSize]))
+			seq++
+		}
+	}
+	return out, nil
+}
+
+func (r *Reader) prunedTile(index uint64) ([]byte, error) {
+	if index == r.gone.First/tlog.TileWidth {
+		return r.at.partialTile(r.gone)
+	}
+	b, err := readAll(r.at.fs, r.at.tile(tlog.TileID{Index: index}), tileSize)
+	if err == nil && len(b) != tileSize {
+		err = fmt.Errorf("%d bytes", len(b))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("hashes of pruned lines: %w", err)
+	}
+	return b, nil
+}
+
 // Line returns line seq as the file has it.
 func (r *Reader) Line(seq uint64) ([]byte, error) {
 	for line, err := range r.Lines(seq) {
 		if err != nil {
 			return nil, err
 		}
+		if line.Seq != seq {
+			break
+		}
 		return append([]byte(nil), line.Bytes...), nil
+	}
+	if seq < r.gone.First {
+		return nil, fmt.Errorf("line %d: %w", seq, ErrPruned)
 	}
 	return nil, fmt.Errorf("%w: line %d", ErrNotFound, seq)
 }

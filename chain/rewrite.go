@@ -165,6 +165,9 @@ func (c *Chain) settled() (*found, error) {
 	if err := c.at.finishNext(); err != nil {
 		return nil, err
 	}
+	if err := c.settlePrune(); err != nil {
+		return nil, err
+	}
 	f, err := c.at.load()
 	if err != nil {
 		return nil, err
@@ -182,6 +185,21 @@ func (c *Chain) settled() (*found, error) {
 		}
 	}
 	return c.at.load()
+}
+
+// settlePrune finishes a prune whose files are not those of a pruned chain yet.
+func (c *Chain) settlePrune() error {
+	m, err := c.at.pruned()
+	if err != nil {
+		return err
+	}
+	if left, err := c.at.unfinished(m); !left || err != nil {
+		return err
+	}
+	if err := errors.Join(c.bump(), c.at.finishPrune(m)); err != nil {
+		return fmt.Errorf("finish prune: %w", noSpace(err))
+	}
+	return nil
 }
 
 // reload reads the chain's end anew. What was durable before must still be
