@@ -27,6 +27,7 @@ type admitted struct {
 	others  string         // lines by anybody else, not judged, never in a leaf
 	cosig   tlog.Signature
 	at      time.Time
+	foreign bool // of a log that is configured, not of a chain
 }
 
 // Added is what is told to the sender of a head, and is durable.
@@ -34,6 +35,10 @@ type Added struct {
 	Line  tlog.Signature // our cosignature
 	Index uint64         // of the head leaf; the older one's for a head sent again
 	Size  uint64         // a size of the log that holds it
+
+	// Unlogged: the checkpoint of another log, cosigned and recorded; there is
+	// no leaf of it.
+	Unlogged bool
 }
 
 // AddCheckpoint judges the body of an add-checkpoint request (C2SP
@@ -47,12 +52,19 @@ func (s *Server) AddCheckpoint(ctx context.Context, body []byte) (Added, error) 
 	s.workers.Release(1)
 	var done durable[Added]
 	if err == nil {
-		done, err = submit(ctx, s.seq, func(b *batch) (accepted[Added], error) { return s.acceptHead(b, a) })
+		done, err = submit(ctx, s.seq, func(b *batch) (accepted[Added], error) { return s.accept(b, a) })
 	}
-	if err != nil && a.authentic() {
+	if err != nil && a.authentic() && !a.foreign {
 		s.contradicted(ctx, a, err)
 	}
 	return done.value, err
+}
+
+func (s *Server) accept(b *batch, a admitted) (accepted[Added], error) {
+	if a.foreign {
+		return s.acceptForeign(b, a)
+	}
+	return s.acceptHead(b, a)
 }
 
 // admit makes every check of the page that needs no order. The order of the
@@ -63,11 +75,15 @@ func (s *Server) admit(ctx context.Context, body []byte) (admitted, error) {
 	if err != nil {
 		return admitted{}, err
 	}
+	a := admitted{old: req.Old, proof: req.Proof, head: cp, text: note.Text}
+	if s.foreign[cp.Origin] != nil {
+		a.foreign = true
+		return a, s.admitForeign(&a, note)
+	}
 	rec, err := s.readOrigin(cp.Origin)
 	if err != nil {
 		return admitted{}, err
 	}
-	a := admitted{old: req.Old, proof: req.Proof, head: cp, text: note.Text}
 	if err := a.signedBy(rec, note); err != nil {
 		return admitted{}, err
 	}

@@ -41,7 +41,7 @@ func (s *Server) Handler() http.Handler {
 
 // readRoutes are the resources of one log, of a closed shard too.
 func (s *Server) readRoutes(mux *http.ServeMux) {
-	mux.HandleFunc("GET /checkpoint", s.getCheckpoint)
+	mux.HandleFunc("GET /checkpoint", s.getCosigned)
 	mux.HandleFunc("GET /checkpoint/latest", s.getCheckpoint)
 	mux.HandleFunc("GET /proof", s.getProof)
 	mux.HandleFunc("GET /consistency", s.getConsistency)
@@ -81,8 +81,10 @@ func (s *Server) postAdd(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, err)
 		return
 	}
-	w.Header().Set(api.HeaderIndex, strconv.FormatUint(added.Index, 10))
-	w.Header().Set(api.HeaderSize, strconv.FormatUint(added.Size, 10))
+	if !added.Unlogged {
+		w.Header().Set(api.HeaderIndex, strconv.FormatUint(added.Index, 10))
+		w.Header().Set(api.HeaderSize, strconv.FormatUint(added.Size, 10))
+	}
 	send(w, typeText, cacheNever, []byte(added.Line.Line()))
 }
 

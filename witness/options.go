@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"time"
 
+	"toolguardian/chain/tlog"
 	"toolguardian/tsa"
 	"toolguardian/witness/api"
 	"toolguardian/witness/store"
@@ -52,6 +54,16 @@ type Options struct {
 	// for its time to count as attested. Zero: 1.
 	TimeQuorum int
 
+	// Cosigners are the witnesses that cosign our checkpoint, with their URLs,
+	// and the quorum that /checkpoint waits for. Nil: none.
+	Cosigners   *tlog.Policy
+	CosignEvery time.Duration // zero: ten seconds
+	CosignHTTP  *http.Client  // nil: the default client
+
+	// CosignLogs are the keys, type 01, of other logs whose checkpoints are
+	// cosigned and recorded, not logged.
+	CosignLogs []tlog.Vkey
+
 	// AuditEvery is how often the whole store is walked. Zero: a day; below
 	// zero: never.
 	AuditEvery time.Duration
@@ -84,6 +96,15 @@ func (o Options) checked() (Options, error) {
 	if o.TimeQuorum < 0 || o.TimeQuorum > max(1, len(o.Authorities)) {
 		return o, fmt.Errorf("witness: TimeQuorum is %d of %d authorities", o.TimeQuorum, max(1, len(o.Authorities)))
 	}
+	for _, k := range o.CosignLogs {
+		if k.Type != tlog.KeyEd25519 || api.IsChainOrigin(k.Name) {
+			return o, fmt.Errorf("witness: %s is no log's key of type 01; a chain is enrolled", k)
+		}
+	}
+	if o.CosignEvery < 0 {
+		return o, fmt.Errorf("witness: CosignEvery is %v, want more than zero", o.CosignEvery)
+	}
+	o.CosignLogs = append([]tlog.Vkey(nil), o.CosignLogs...)
 	o.Authorities = append([]Authority(nil), o.Authorities...)
 	names := map[string]bool{}
 	for _, a := range o.Authorities {
@@ -101,6 +122,9 @@ func (o Options) checked() (Options, error) {
 func (o Options) withDefaults() Options {
 	if o.StampEvery == 0 {
 		o.StampEvery = defaultStampEvery
+	}
+	if o.CosignEvery == 0 {
+		o.CosignEvery = defaultCosignEvery
 	}
 	if o.AuditEvery == 0 {
 		o.AuditEvery = defaultAuditEvery

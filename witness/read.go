@@ -47,8 +47,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, contentType, cach
 	send(w, contentType, cache, body)
 }
 
-// getCheckpoint serves both names: without cosigners the newest durable
-// checkpoint is also the newest that meets the quorum.
+// getCheckpoint serves the newest durable checkpoint.
 func (s *Server) getCheckpoint(w http.ResponseWriter, r *http.Request) {
 	s.serve(w, r, typeText, cacheNever, func(p published) ([]byte, error) { return p.checkpoint, nil })
 }
@@ -62,6 +61,13 @@ func (s *Server) getHead(w http.ResponseWriter, r *http.Request) {
 	}
 	s.serve(w, r, typeText, cacheNever, func(p published) ([]byte, error) {
 		rec, err := readRecord(p, hash[:])
+		if errors.Is(err, store.ErrNotFound) {
+			rec, err := readForeign(p.Get, hash[:])
+			if err != nil {
+				return nil, err
+			}
+			return rec.Note, nil
+		}
 		if err != nil {
 			return nil, err
 		}

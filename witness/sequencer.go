@@ -57,6 +57,7 @@ type sequencer struct {
 	healthy  atomic.Bool       // the last commit landed
 	active   atomic.Uint64     // 1 + index of the newest leaf that is not a time leaf
 	onCommit func(store.State) // called after each commit, must not wait
+	hold     func() error      // why nothing may be signed
 	observe  func(requests int, took time.Duration)
 	commits  atomic.Uint64 // batches so far
 	writes   atomic.Uint64 // requests in them
@@ -190,6 +191,9 @@ func (q *sequencer) build(r store.Reader, work []*pending) (*batch, error) {
 		return nil, err
 	}
 	now, doubt := q.clock.now()
+	if doubt == nil {
+		doubt = q.hold()
+	}
 	b := &batch{view: r, cache: q.cache, base: state, origin: q.origin, now: now, records: map[string]*originRecord{}}
 	for _, p := range work {
 		if p.refusal = doubt; doubt == nil {

@@ -23,8 +23,12 @@ type Server struct {
 	keys   keys
 	store  store.Store
 	former []formerShard
-	seq    *sequencer
-	limits *limits
+
+	foreign   map[string][]tlog.Vkey // keys of other logs that we cosign, by origin
+	cosigners *cosigners
+	cosignMu  sync.Mutex // one round at a time
+	seq       *sequencer
+	limits    *limits
 
 	conflicts conflicts
 
@@ -101,6 +105,8 @@ func assemble(o Options, origin string, sh shard, k keys, st store.Store) *Serve
 		store: st, origin: origin, log: k.log, clock: newClockGuard(o.Now, o.Mono), logger: o.Logger,
 		cache: newRecordCache(), queue: make(chan *pending, queueLength), stopped: make(chan struct{}), onCommit: s.landed,
 	}
+	s.foreign, s.cosigners = foreignLogs(o.CosignLogs), newCosigners(o)
+	s.seq.hold = s.cosigners.hold
 	s.metrics = newMetrics()
 	s.seq.observe = s.metrics.committed
 	s.seq.healthy.Store(true)
@@ -125,6 +131,9 @@ func (s *Server) load() error {
 		s.seq.active.Store(active)
 		s.signalActivity(active)
 		if err := s.judgeClock(r); err != nil {
+			return err
+		}
+		if err := s.loadCosigned(r); err != nil {
 			return err
 		}
 		s.newest <- state // a crash may have come between commit and head file
@@ -189,7 +198,7 @@ func (s *Server) signalActivity(active uint64) {
 // socket. Then it commits what was queued and returns nil. Any error means
 // that the process should end; ErrFatal that nothing was signed any more.
 func (s *Server) Run(ctx context.Context) error {
-	if s.o.HeadFile == "" {
+	if s.o.HeadFile == "" && len(s.cosigners.all) == 0 {
 		s.o.Logger.Warn("no head file and no cosigners: a folder restored from an old copy would not be noticed")
 	}
 	admin, err := s.listenAdmin()
@@ -201,6 +210,7 @@ func (s *Server) Run(ctx context.Context) error {
 	g.Go(func() error { return s.stampLoop(ctx) })
 	g.Go(func() error { return s.headFileLoop(ctx) })
 	g.Go(func() error { return s.auditLoop(ctx) })
+	g.Go(func() error { return s.cosignLoop(ctx) })
 	g.Go(func() error { return s.serveAdmin(ctx, admin) })
 	return g.Wait()
 }
@@ -225,6 +235,9 @@ func (s *Server) Ready() error {
 	}
 	if !s.seq.healthy.Load() {
 		return fmt.Errorf("%w: the last batch was not written; see the log", api.ErrUnavailable)
+	}
+	if err := s.cosigners.hold(); err != nil {
+		return err
 	}
 	_, err := s.seq.clock.now()
 	return err

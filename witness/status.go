@@ -29,6 +29,9 @@ type Status struct {
 	Requests   uint64     `json:"requests"`  // requests in them
 	Unhealthy  string     `json:"unhealthy,omitempty"`
 
+	Cosigned *CosignStatus `json:"cosigned,omitempty"` // nil: no cosigners are configured
+	Logs     []ForeignLog  `json:"logs,omitempty"`     // of others: cosigned, recorded, not logged
+
 	Audit *AuditStatus `json:"audit,omitempty"` // nil: not yet in this process
 }
 
@@ -62,7 +65,7 @@ func (s *Server) Status(context.Context) (st Status, err error) {
 	log, cosigner := s.Vkeys()
 	st = Status{Origin: s.origin, Log: log.String(), Cosigner: cosigner.String(), HeadFile: s.o.HeadFile}
 	st.Queued, st.Commits, st.Requests = len(s.seq.queue), s.seq.commits.Load(), s.seq.writes.Load()
-	st.Audit = s.audit.last()
+	st.Audit, st.Cosigned = s.audit.last(), s.cosignStatus()
 	if err := s.Ready(); err != nil {
 		st.Unhealthy = err.Error()
 	}
@@ -82,6 +85,9 @@ func (s *Server) statusOf(p published, st *Status) (err error) {
 		return err
 	}
 	st.Stamped, st.StampedAt = st.Time.Size, st.Time.At
+	if st.Logs, err = s.foreignStatus(p); err != nil {
+		return err
+	}
 	return scanAgents(p, func(*originRecord) { st.Agents++ })
 }
 

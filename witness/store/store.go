@@ -45,10 +45,11 @@ const (
 	Stamps      Table = "stamps"      // append-only, by size, big endian
 	Blobs       Table = "blobs"       // by SHA-256 of the blob
 	Tokens      Table = "tokens"      // by SHA-256 of the enrolment token
+	Logs        Table = "logs"        // by SHA-256 of the origin of another log
 )
 
 // Tables is every table, in the order an engine creates them.
-func Tables() []Table { return []Table{Origins, Heads, Checkpoints, Stamps, Blobs, Tokens} }
+func Tables() []Table { return []Table{Origins, Heads, Checkpoints, Stamps, Blobs, Tokens, Logs} }
 
 // Put sets a key. Nothing is ever deleted from a log.
 type Put struct {

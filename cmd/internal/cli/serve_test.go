@@ -189,6 +189,7 @@ func TestServeWords(t *testing.T) {
 		"--tsa a=http://a.invalid/ --tsa-quorum 2",
 		"--tls-cert " + cert, "--tls-key " + key, "--tls-cert " + cert + " --tls-key " + cert, "--tls-cert /none --tls-key /none",
 		"--read-token-file /none", "--read-token-file " + short, "--log xml", "--listen nowhere",
+		"--cosigners /none", "--cosigners " + key, "--cosign-log nonsense",
 	} {
 		got := try(t, append([]string{"witness", "serve", "--data", dir}, strings.Fields(words)...)...)
 		if got.code != Usage {

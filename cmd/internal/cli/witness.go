@@ -158,11 +158,25 @@ func (a *app) printWitnessStatus(st witness.Status) {
 	a.print("log       %s\ncosigner  %s\nsize      %d\nroot      %s\nagents    %d\n",
 		st.Log, st.Cosigner, st.Size, st.Root.Base64(), st.Agents)
 	a.printTime(st.Time)
+	a.printCosigning(st)
 	if st.Audit != nil {
 		a.print("audit     %d faults at size %d, %s\n", st.Audit.Faults, st.Audit.Size, st.Audit.At.Format(time.RFC3339))
 	}
 	if st.Unhealthy != "" {
 		a.print("unhealthy %s\n", st.Unhealthy)
+	}
+}
+
+// printCosigning shows who cosigns us, and whom we cosign.
+func (a *app) printCosigning(st witness.Status) {
+	if c := st.Cosigned; c != nil {
+		a.print("cosigned  size %d\n", c.Size)
+		for _, w := range c.Cosigners {
+			a.print("cosigner  %s has seen size %d %s\n", w.Name, w.Size, w.Error)
+		}
+	}
+	for _, l := range st.Logs {
+		a.print("log       %s at size %d: cosigned, recorded, not logged\n", l.Origin, l.Size)
 	}
 }
 

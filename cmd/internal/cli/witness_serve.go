@@ -25,6 +25,9 @@ type serveFlags struct {
 	audit     time.Duration
 	tsa       []string
 	quorum    int
+
+	cosigners  string   // file
+	cosignLogs []string // vkeys
 }
 
 func (a *app) witnessServe() *cobra.Command {
@@ -48,6 +51,8 @@ func (a *app) witnessServe() *cobra.Command {
 	flags.StringArrayVar(&f.tsa, "tsa", nil, "NAME=URL[,ca=PEM][,ess-v1]: an authority of time; repeats; none: the built-in one, self-issued")
 	flags.IntVar(&f.quorum, "tsa-quorum", 1, "how many distinct operators must stamp a checkpoint")
 	flags.DurationVar(&f.every, "stamp-every", time.Minute, "how often new checkpoints are timestamped")
+	flags.StringVar(&f.cosigners, "cosigners", "", "a C2SP tlog-policy with the witnesses, and their URLs, that cosign our checkpoint")
+	flags.StringArrayVar(&f.cosignLogs, "cosign-log", nil, "VKEY of another log whose checkpoints are cosigned and recorded, not logged; repeats")
 	flags.DurationVar(&f.audit, "audit-every", 24*time.Hour, "how often the whole log is checked against itself; 0: never")
 	flags.StringVar(&f.readToken, "read-token-file", "", "a file with the token that readers must send; none: reading is open")
 	flags.StringVar(&f.logs, "log", "text", "the log on stderr: text or json")
@@ -74,6 +79,9 @@ func (a *app) serveOptions(f serveFlags) (o witness.Options, err error) {
 	}
 	if f.quorum < 1 || f.quorum > max(1, len(f.tsa)) {
 		return o, usagef("--tsa-quorum %d of %d authorities", f.quorum, max(1, len(f.tsa)))
+	}
+	if err := f.cosigning(&o); err != nil {
+		return o, err
 	}
 	if o.Authorities, err = a.authorities(f, logger); err != nil {
 		return o, err
