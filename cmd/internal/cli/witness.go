@@ -79,60 +79,6 @@ func (a *app) witnessToken() *cobra.Command {
 	})
 }
 
-func (a *app) witnessAgents() *cobra.Command {
-	return group("agents", "The chains that this witness knows", a.witnessAgentsAdd(), a.witnessAgentsList())
-}
-
-func (a *app) witnessAgentsAdd() *cobra.Command {
-	var w witnessOptions
-	return w.flags(&cobra.Command{
-		Use: "add VKEY", Short: "Enrol a chain by its first head key, as the operator", Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.operate(c.Context(), w, func(ctx context.Context, op witness.Operator) error {
-				index, err := op.AddAgent(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				a.print("enrolled at leaf %d\n", index)
-				return nil
-			})
-		},
-	})
-}
-
-func (a *app) witnessAgentsList() *cobra.Command {
-	var w witnessOptions
-	return w.flags(&cobra.Command{
-		Use: "list", Short: "List the enrolled chains with their last heads", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return a.operate(c.Context(), w, func(ctx context.Context, op witness.Operator) error {
-				agents, err := op.Agents(ctx)
-				if err != nil {
-					return err
-				}
-				if a.json {
-					a.printJSON(agents)
-					return nil
-				}
-				return a.printAgents(agents)
-			})
-		},
-	})
-}
-
-func (a *app) printAgents(agents []witness.Agent) error {
-	t := a.table("origin", "head", "leaf", "last head", "state")
-	for _, g := range agents {
-		last := "never"
-		if !g.HeadTime.IsZero() {
-			last = g.HeadTime.UTC().Format(time.DateTime)
-		}
-		t.row(g.Origin, g.HeadSize, g.HeadAt, last, string(g.State))
-	}
-	t.flush()
-	return nil
-}
-
 func (a *app) witnessStatus() *cobra.Command {
 	var w witnessOptions
 	return w.flags(&cobra.Command{
