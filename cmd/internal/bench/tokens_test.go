@@ -12,8 +12,8 @@ import (
 func TestTokens(t *testing.T) {
 	catalogs, dir := t.TempDir(), t.TempDir()
 	for name, tools := range map[string]string{
-		"one": `[{"name": "a", "outputSchema": {"type":"object"}}]`,
-		"two": `[{"name":"b","description":"é"},{"name":"c","inputSchema":{"type":"object"}}]`,
+		"one": `[{"name": "alpha", "outputSchema": {"type":"object"}}]`,
+		"two": `[{"name":"bravo","description":"é"},{"name":"charlie","inputSchema":{"type":"object"}}]`,
 	} {
 		if err := os.WriteFile(filepath.Join(catalogs, name+".json"), []byte(`{"name":"`+name+`","tools":`+tools+`}`), 0o600); err != nil {
 			t.Fatal(err)
@@ -23,11 +23,11 @@ func TestTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []bench.ServerTokens{{Name: "one", Tools: 1, Functions: 25, Whole: 14}, {Name: "two", Tools: 2, Functions: 56, Whole: 22}}
+	want := []bench.ServerTokens{{Name: "one", Tools: 1, Functions: 26, Whole: 15}, {Name: "two", Tools: 2, Functions: 59, Whole: 25}}
 	if len(r.Servers) != 2 || r.Servers[0] != want[0] || r.Servers[1] != want[1] {
 		t.Errorf("servers %+v, want %+v", r.Servers, want)
 	}
-	if r.Total.Tools != 3 || r.Total.Functions != 81 || r.Total.Whole != 36 {
+	if r.Total.Tools != 3 || r.Total.Functions != 85 || r.Total.Whole != 40 {
 		t.Errorf("total %+v", r.Total)
 	}
 	// What the servers said of themselves in the first run is shown in the second.
