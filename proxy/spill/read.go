@@ -79,7 +79,7 @@ func pattern(p string) (*regexp.Regexp, error) {
 		return nil, fmt.Errorf("%w: it has %d bytes. Use at most %d", ErrPattern, len(p), maxPattern)
 	}
 	if _, err := regexp.Compile(p); err != nil {
-		return nil, fmt.Errorf(`%w: %w. Use RE2 syntax, and \ before a character that stands for itself, like \( or \.`, ErrPattern, err)
+		return nil, fmt.Errorf(`%w: %w. Use RE2 syntax, and a \ before what stands for itself, like \( and \[ do`, ErrPattern, err)
 	}
 	return regexp.Compile("(?i:" + p + ")")
 }

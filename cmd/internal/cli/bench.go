@@ -12,7 +12,7 @@ import (
 func (a *app) benchCommand() *cobra.Command {
 	return group("bench", "Measure this machine: ratios, each taken in one run",
 		a.benchCalls(), a.benchWitness(), a.benchVerify(), a.benchEcho(), a.benchRelay(),
-		a.benchSearch(), a.benchTokens(), a.benchReplay())
+		a.benchSearch(), a.benchTokens(), a.benchReplay(), a.benchLadder())
 }
 
 // printBench prints a report. A missed aim is shown and fails nothing.
