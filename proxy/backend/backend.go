@@ -6,12 +6,9 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"toolguardian/proxy/wire"
 )
-
-const maxExtension = 10 // call timeouts that a call with progress may take
 
 // Backend is one server. Its methods may be called from any goroutine.
 type Backend struct {
@@ -101,7 +98,7 @@ func (b *Backend) current(ctx context.Context) (*session, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, b.fail(nil, reasonOf(ctx), false, context.Cause(ctx))
+			return nil, b.fail(nil, reasonOf(context.Cause(ctx)), false, context.Cause(ctx))
 		}
 	}
 }
@@ -112,18 +109,17 @@ func (b *Backend) current(ctx context.Context) (*session, error) {
 // outlives a respawn, and becomes a member of each request where the revision
 // has no such method.
 func (b *Backend) Request(ctx context.Context, method string, params json.RawMessage, o Observer) (Reply, error) {
-	if _, err := b.current(ctx); err != nil {
-		return Reply{}, err
-	}
-	ctx, moved, stop := b.clock(ctx)
-	defer stop()
-	if err := b.enter(ctx); err != nil {
-		return Reply{}, err
-	}
-	defer b.leave()
 	s, err := b.current(ctx)
 	if err != nil {
 		return Reply{}, err
+	}
+	k := &call{obs: o, clock: startClock(b.spec.CallTimeout), level: b.logLevel()}
+	defer k.clock.stop()
+	if b.slots != nil {
+		if s, err = b.enter(ctx, k.clock); err != nil {
+			return Reply{}, err
+		}
+		defer b.leave()
 	}
 	if b.needsTask(method, params) {
 		return Reply{}, b.fail(nil, ErrTaskOnly, false, nil)
@@ -134,7 +130,7 @@ func (b *Backend) Request(ctx context.Context, method string, params json.RawMes
 			return Reply{Result: json.RawMessage(`{}`)}, nil
 		}
 	}
-	r, sent, err := s.request(ctx, method, params, &call{obs: o, moved: moved, level: b.logLevel()})
+	r, sent, err := s.request(ctx, method, params, k)
 	if err != nil {
 		return Reply{}, b.failed(ctx, s, sent, err)
 	}
@@ -144,38 +140,24 @@ func (b *Backend) Request(ctx context.Context, method string, params json.RawMes
 	return r, nil
 }
 
-// clock ends the context when the call's time is up; progress restarts it, but
-// not for ever.
-func (b *Backend) clock(parent context.Context) (ctx context.Context, moved, stop func()) {
-	ctx, cancel := context.WithCancelCause(parent)
-	limit := b.spec.CallTimeout
-	end := time.Now().Add(maxExtension * limit)
-	t := time.AfterFunc(limit, func() { cancel(ErrTimeout) })
-	moved = func() {
-		if t.Stop() {
-			t.Reset(min(limit, time.Until(end)))
-		}
-	}
-	return ctx, moved, func() { t.Stop(); cancel(nil) }
-}
-
-func (b *Backend) enter(ctx context.Context) error {
-	if b.slots == nil {
-		return nil
-	}
+// enter waits for a free place, and then for a session that lives: the one
+// before may have ended meanwhile.
+func (b *Backend) enter(ctx context.Context, k *clock) (*session, error) {
+	ctx, stop := k.within(ctx)
+	defer stop()
 	select {
 	case b.slots <- struct{}{}:
-		return nil
 	case <-ctx.Done():
-		return b.fail(nil, reasonOf(ctx), false, context.Cause(ctx))
+		return nil, b.fail(nil, reasonOf(context.Cause(ctx)), false, context.Cause(ctx))
 	}
+	s, err := b.current(ctx)
+	if err != nil {
+		b.leave()
+	}
+	return s, err
 }
 
-func (b *Backend) leave() {
-	if b.slots != nil {
-		<-b.slots
-	}
-}
+func (b *Backend) leave() { <-b.slots }
 
 // needsTask looks into the params only for servers that have such tools.
 func (b *Backend) needsTask(method string, params json.RawMessage) bool {
@@ -220,22 +202,24 @@ func completeOnly(r Reply) Reply {
 
 // failed tells the reasons of a request without a reply apart.
 func (b *Backend) failed(ctx context.Context, s *session, sent bool, err error) error {
+	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(err, errEnded):
 		return b.fail(s.conn, ErrDied, sent, nil)
-	case ctx.Err() == nil: // the params are no object
+	case errors.Is(err, ErrTimeout):
+		cause = err
+	case cause == nil: // the params are no object
 		return b.fail(nil, ErrNotSent, false, err)
 	}
-	reason := reasonOf(ctx)
+	reason := reasonOf(cause)
 	if sent && reason == ErrTimeout {
 		go b.checkAlive(s)
 	}
-	return b.fail(nil, reason, sent, context.Cause(ctx))
+	return b.fail(nil, reason, sent, cause)
 }
 
-// reasonOf is for a context that ended: by our clock, or by the caller's word.
-func reasonOf(ctx context.Context) error {
-	cause := context.Cause(ctx)
+// reasonOf is for a call that was ended: by a clock, or by the caller's word.
+func reasonOf(cause error) error {
 	if errors.Is(cause, ErrTimeout) || errors.Is(cause, context.DeadlineExceeded) {
 		return ErrTimeout
 	}

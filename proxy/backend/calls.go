@@ -13,7 +13,7 @@ type call struct {
 	id    int64
 	reply chan Reply // room for one: the reader never waits
 	obs   Observer
-	moved func() // on progress; nil: does not matter
+	clock *clock // nil: only its context ends it
 	level string // of log messages a stateless server should send; empty: none
 
 	standing bool // a subscription: nobody waits for its reply

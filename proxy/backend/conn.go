@@ -128,7 +128,8 @@ func (c *conn) shut(patience time.Duration) {
 	<-c.done
 }
 
-// request sends one request and waits for its reply until the context ends.
+// request sends one request and waits for its reply until the context or
+// its clock ends.
 // sent says whether any byte may have reached the server.
 func (c *conn) request(ctx context.Context, method string, params json.RawMessage, k *call) (r Reply, sent bool, err error) {
 	c.open(k)
@@ -137,7 +138,7 @@ func (c *conn) request(ctx context.Context, method string, params json.RawMessag
 	if err != nil {
 		return Reply{}, false, err
 	}
-	if sent, err = c.in.write(ctx, line); err != nil {
+	if sent, err = c.in.writeBy(ctx, k.clock, line); err != nil {
 		return c.unsent(ctx, k, method, sent, err)
 	}
 	if k.obs.Sent != nil {
@@ -149,11 +150,14 @@ func (c *conn) request(ctx context.Context, method string, params json.RawMessag
 	case <-c.done:
 		return k.last(errEnded)
 	case <-ctx.Done():
-		if !c.giveUp(k, method) {
-			return <-k.reply, true, nil
-		}
-		return Reply{}, true, context.Cause(ctx)
+		err = context.Cause(ctx)
+	case <-k.clock.ended():
+		err = ErrTimeout
 	}
+	if !c.giveUp(k, method) {
+		return <-k.reply, true, nil
+	}
+	return Reply{}, true, err
 }
 
 // last prefers a reply that came together with the end of the process.
@@ -169,7 +173,7 @@ func (k *call) last(err error) (Reply, bool, error) {
 // unsent sorts out a write that failed. A broken pipe is a dying process: its
 // exit is worth a short wait.
 func (c *conn) unsent(ctx context.Context, k *call, method string, begun bool, err error) (Reply, bool, error) {
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || errors.Is(err, ErrTimeout) {
 		if begun && !c.giveUp(k, method) {
 			return <-k.reply, true, nil
 		}

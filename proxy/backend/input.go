@@ -25,20 +25,41 @@ func newInput(f *os.File) *input {
 // write puts line, which ends in a newline, on the pipe. begun says whether any
 // byte was, or will be, written: if not, the server never sees the message.
 func (in *input) write(ctx context.Context, line []byte) (begun bool, err error) {
+	return in.writeBy(ctx, nil, line)
+}
+
+// writeBy is write for a call with a clock.
+func (in *input) writeBy(ctx context.Context, k *clock, line []byte) (begun bool, err error) {
 	select {
 	case in.turn <- struct{}{}:
 	default:
+		limited, stop := k.within(ctx)
+		defer stop()
 		select {
 		case in.turn <- struct{}{}:
-		case <-ctx.Done():
-			return false, context.Cause(ctx)
+		case <-limited.Done():
+			return false, context.Cause(limited)
 		}
 	}
 	if ctx.Err() != nil {
 		<-in.turn
 		return false, context.Cause(ctx)
 	}
-	n, err := in.put(ctx, line)
+	n, err := in.now.write(line)
+	if err != nil || n == len(line) {
+		<-in.turn
+		return n > 0, err
+	}
+	return in.rest(ctx, k, line, n)
+}
+
+// rest goes on with a line that found no room for all of it: n bytes are out.
+// It has the turn.
+func (in *input) rest(ctx context.Context, k *clock, line []byte, n int) (begun bool, err error) {
+	ctx, stop := k.within(ctx)
+	defer stop()
+	more, err := in.writeUntil(ctx, line[n:])
+	n += more
 	if errors.Is(err, os.ErrDeadlineExceeded) && n > 0 {
 		go in.finish(line[n:])
 		return true, context.Cause(ctx)
@@ -48,17 +69,6 @@ func (in *input) write(ctx context.Context, line []byte) (begun bool, err error)
 		return false, context.Cause(ctx)
 	}
 	return n > 0, err
-}
-
-// put writes what the pipe has room for, nearly always all of it, and only then
-// waits.
-func (in *input) put(ctx context.Context, line []byte) (int, error) {
-	n, err := in.now.write(line)
-	if err != nil || n == len(line) {
-		return n, err
-	}
-	more, err := in.writeUntil(ctx, line[n:])
-	return n + more, err
 }
 
 // writeUntil writes until the context ends, which it turns into a deadline of

@@ -13,15 +13,15 @@ import (
 func (c *conn) read() {
 	for {
 		m, err := c.out.Next()
-		var bad *wire.LineError
-		switch {
-		case errors.As(err, &bad):
-			c.unreadable(bad)
-		case err != nil:
-			return
-		default:
+		if err == nil {
 			c.dispatch(m)
+			continue
 		}
+		var bad *wire.LineError
+		if !errors.As(err, &bad) {
+			return
+		}
+		c.unreadable(bad)
 	}
 }
 
@@ -112,9 +112,7 @@ func (c *conn) progress(params json.RawMessage) {
 		c.countStray()
 		return
 	}
-	if k.moved != nil {
-		k.moved()
-	}
+	k.clock.moved()
 	if k.obs.Progress != nil {
 		k.obs.Progress(params)
 	}
