@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,7 @@ import (
 	"toolguardian/proxy/catalogue"
 	"toolguardian/proxy/front"
 	"toolguardian/proxy/guard"
-	"toolguardian/proxy/wire"
+	"toolguardian/proxy/shape"
 	"toolguardian/receipts"
 )
 
@@ -38,7 +37,9 @@ type trip struct {
 	watched  bool // by the loop guard, under key
 	key      guard.Key
 	notices  []string // for the client, before the result
-	repeated bool     // it was sent a second time
+	intent   string   // what the model looks for in a long result; "": everything
+	shaped   shape.Applied
+	repeated bool // it was sent a second time
 }
 
 // call is call_tool: every step a call goes through, in order. The question to
@@ -49,6 +50,9 @@ func (r *Router) call(ctx context.Context, t *trip) (json.RawMessage, error) {
 		return r.tell(t, explain(err))
 	}
 	t.received, t.server, t.target = in.Received(), in.Server, in.Tool
+	if r.o.Intent {
+		t.intent = in.Intent
+	}
 	if err := r.resolve(ctx, t); err != nil {
 		return r.tell(t, explain(err))
 	}
@@ -113,7 +117,7 @@ func (r *Router) ran(t *trip, reply backend.Reply, err error) {
 		result = reply.Result
 	}
 	if n := t.s.loops.Ran(t.key, result); n > 0 {
-		t.notices = append(t.notices, fmt.Sprintf("this same call has now given the same result %d times in a row. "+
+		t.notices = append(t.notices, fmt.Sprintf("notice: this same call has now given the same result %d times in a row. "+
 			"Making it again will not change the answer.", n))
 	}
 }
@@ -196,7 +200,7 @@ func (r *Router) forward(ctx context.Context, t *trip) (json.RawMessage, error) 
 	seen := backend.Observer{Progress: t.c.Progress, Log: t.c.Log, Late: r.late(ctx, t)}
 	reply, err := r.request(ctx, t, seen)
 	r.ran(t, reply, err)
-	t.end = r.ended(t, reply, err)
+	t.end = r.ended(ctx, t, reply, err)
 	if t.end.status != receipts.StatusOK {
 		t.code = t.end.status
 	}
@@ -234,109 +238,12 @@ func (r *Router) late(ctx context.Context, t *trip) func(backend.Reply) {
 	}
 	return func(reply backend.Reply) {
 		go func() {
-			e := r.ended(t, reply, nil)
-			e.delivered, e.changes = nil, []string{notDelivered}
+			e := arrived(reply)
+			e.changes, e.took = []string{notDelivered}, r.o.Now().Sub(t.began)
 			r.evidence.late(ctx, t, e)
 		}()
 	}
 }
-
-// end is what came of a call.
-type end struct {
-	status    string
-	received  json.RawMessage // nil: nothing came
-	delivered json.RawMessage // nil: nothing is shown
-	changes   []string
-	took      time.Duration
-}
-
-// ended reads what came of a call and forms what the client is shown.
-func (r *Router) ended(t *trip, reply backend.Reply, err error) end {
-	e := r.outcome(t, reply, err)
-	if t.repeated {
-		e.changes = append(e.changes, sentAgain)
-	}
-	if whole := front.Complete(t.s.Session, e.delivered); len(whole) != len(e.delivered) {
-		e.delivered, e.changes = whole, append(e.changes, addedMembers)
-	}
-	e.took = r.o.Now().Sub(t.began)
-	return e
-}
-
-func (r *Router) outcome(t *trip, reply backend.Reply, err error) end {
-	if err != nil {
-		return r.failure(t, err)
-	}
-	if reply.Err != nil {
-		received := reply.Err.Raw
-		if reply.Result != nil {
-			received = reply.Result
-		}
-		return end{receipts.StatusProtocolError, received, protocolError(t, reply.Err).result(r.o.RawResults), nil, 0}
-	}
-	return r.success(t, reply.Result)
-}
-
-// success splices what the router says around the backend's own blocks.
-func (r *Router) success(t *trip, raw json.RawMessage) end {
-	res, err := readResult(raw)
-	if err != nil {
-		bad := refusal(codeProtocol, t.name()+" answered with a result that is no object: "+clip(string(raw), 200), nextFailed)
-		return end{receipts.StatusProtocolError, raw, bad.result(r.o.RawResults), nil, 0}
-	}
-	e := end{status: receipts.StatusOK, received: raw, delivered: raw}
-	next := nextAnswer
-	if res.failed {
-		e.status, next = receipts.StatusToolError, nextFailed
-	}
-	if r.o.RawResults {
-		return e
-	}
-	if e.delivered, e.changes, err = shape(res).deliver(t.notices, next); err != nil {
-		e.delivered, e.changes = raw, nil
-	}
-	return e
-}
-
-const (
-	nextAnswer = "answer the user from this result."
-	nextFailed = "the call failed: correct its args and use call_tool again, or tell the user what failed."
-	nextUnsure = "do not repeat the call blindly: look whether it took effect, or tell the user that this is not known."
-)
-
-// failure is a call without an answer. Only what surely did not reach the
-// backend is said not to have run.
-func (r *Router) failure(t *trip, err error) end {
-	say := func(status, code, next string) end {
-		return end{status: status, delivered: refusal(code, plainCall(err), next).result(r.o.RawResults)}
-	}
-	switch {
-	case errors.Is(err, backend.ErrCancelled):
-		return end{status: receipts.StatusCancelled}
-	case errors.Is(err, backend.ErrNotSent):
-		return say(receipts.StatusProtocolError, codeNotSent, "the tool did not run. Tell the user, or use another server.")
-	case errors.Is(err, backend.ErrTimeout):
-		return say(receipts.StatusTimeout, codeTimeout, nextUnsure)
-	case errors.Is(err, backend.ErrDied):
-		return say(receipts.StatusUnknown, codeDied, nextUnsure)
-	}
-	return say(receipts.StatusUnknown, codeProtocol, nextUnsure)
-}
-
-// plainCall is an error of a call on one line.
-func plainCall(err error) string {
-	return string(bytes.Join(bytes.Fields([]byte(err.Error())), []byte(" ")))
-}
-
-func protocolError(t *trip, e *wire.Error) answer {
-	text := fmt.Sprintf("%s answered with error %d: %s", t.name(), e.Code, e.Message)
-	if e.Data != nil {
-		text += "\ndata: " + string(e.Data)
-	}
-	return refusal(codeProtocol, text, nextFailed)
-}
-
-func (t *trip) name() string { return t.tool.Server + "." + t.tool.Name }
 
 // deny answers a call that the policy does not let through.
 func (r *Router) deny(ctx context.Context, t *trip) (json.RawMessage, error) {

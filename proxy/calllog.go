@@ -55,6 +55,7 @@ func (r *Router) logCall(t *trip, result json.RawMessage, err error) {
 			}
 			row.count(came, result)
 		}
+		row.SpillID, row.Rule = t.shaped.ID, ruleNames(t.shaped.Rules)
 		return row.Row
 	})
 }

@@ -62,9 +62,6 @@ const (
 	notDelivered    = "not delivered"
 )
 
-// shape shortens a result's text. Nothing is shortened yet.
-func shape(r result) result { return r }
-
 // deliver adds to a result what the router says: blocks of its own around the
 // backend's, whose bytes stay as they came. Text and structuredContent both
 // pass where the backend sent both; structuredContent alone is also put into a

@@ -14,6 +14,7 @@ import (
 	"toolguardian/proxy/config"
 	"toolguardian/proxy/guard"
 	"toolguardian/proxy/journal"
+	"toolguardian/proxy/spill"
 	"toolguardian/receipts"
 )
 
@@ -73,6 +74,10 @@ type Options struct {
 
 	Unguarded bool // let a call be repeated however often its result was the same
 	LookLimit int  // looks in a row, without a call, of which the last is refused; 0: 12, below 0: none
+
+	Spills   *spill.Store // keeps what was shortened; nil: nothing is shortened
+	NoLadder bool         // shorten nothing
+	Intent   bool         // of a long result, show what the call's intent names
 
 	Wait         time.Duration // of discovery for a server that starts; 0: 10 s
 	StartTimeout time.Duration // 0: 90 s

@@ -19,6 +19,7 @@ import (
 	"toolguardian/proxy/config"
 	"toolguardian/proxy/front"
 	"toolguardian/proxy/guard"
+	"toolguardian/proxy/shape"
 	"toolguardian/proxy/wire"
 	"toolguardian/receipts"
 )
@@ -30,6 +31,7 @@ type Router struct {
 	servers  []*server // in the order of the configuration, none disabled
 	file     fileSettings
 	checks   *args.Checker // nil: arguments are not checked
+	ladder   *shape.Ladder // nil: nothing is shortened
 	skills   *catalogue.Skills
 	tools    json.RawMessage // the answer to tools/list, the same for a whole run
 	evidence *evidence       // nil: off
@@ -58,6 +60,12 @@ func New(o Options) (*Router, error) {
 	r := &Router{o: o, file: file, evidence: newEvidence(o, digest)}
 	if !o.Unchecked {
 		r.checks = args.NewChecker(o.CheckLimit)
+	}
+	if r.ladder, err = newLadder(o); err != nil {
+		return nil, err
+	}
+	if r.ladder != nil {
+		r.retrieve = r.retrieveSpill
 	}
 	r.findSkills()
 	for _, s := range o.Config.Servers {
@@ -181,7 +189,11 @@ func (r *Router) dispatch(ctx context.Context, s *session, c front.Call) (json.R
 		return result, err
 	}
 	if own, ok := r.report(c.Name); ok {
-		return r.say(own(ctx, c.Arguments))
+		began := r.o.Now()
+		a := own(ctx, c.Arguments)
+		result, err := r.say(a)
+		r.logLook(s, c, began, a, result)
+		return result, err
 	}
 	return nil, &wire.Error{Code: wire.CodeInvalidParams, Message: fmt.Sprintf(
 		"unknown tool %q; use %s to run a tool of a server. Tools: %s", c.Name, callTool,
@@ -200,7 +212,7 @@ func (r *Router) look(ctx context.Context, s *session, c front.Call, tool func(c
 		a = tool(ctx, c.Arguments)
 	}
 	if verdict == guard.Notice {
-		a.notices = append(a.notices, fmt.Sprintf("%d looks at tools in a row and none was called.", n))
+		a.notices = append(a.notices, fmt.Sprintf("notice: %d looks at tools in a row and none was called.", n))
 	}
 	result, err := r.say(a)
 	r.logLook(s, c, began, a, result)

@@ -97,7 +97,7 @@ func lastSeen(s config.Server, seen Seen) *catalogue.Tools {
 func (r *Router) stale(name string) (notices []string) {
 	for _, s := range r.servers {
 		if (name == "" || s.Name == name) && s.last != nil && s.starting() {
-			notices = append(notices, fmt.Sprintf("server %s is still starting; what is shown of it was last seen in an earlier run.", s.Name))
+			notices = append(notices, fmt.Sprintf("notice: server %s is still starting; what is shown of it was last seen in an earlier run.", s.Name))
 		}
 	}
 	return notices

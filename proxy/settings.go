@@ -34,6 +34,8 @@ func (o *Options) ReadSettings(lookup func(name string) (string, bool)) error {
 		{"TOOL_GUARDIAN_RAW_RESULTS", is(&o.RawResults, "1")},
 		{"TOOL_GUARDIAN_DESCRIBE_DETAIL", is(&o.DescribeFull, "full")},
 		{"TOOL_GUARDIAN_EVIDENCE", mode(&o.Evidence)},
+		{"TOOL_GUARDIAN_LADDER", is(&o.NoLadder, "0")},
+		{"TOOL_GUARDIAN_INTENT", is(&o.Intent, "1")},
 		{"TG_VALIDATE_ARGS", is(&o.Unchecked, "0")},
 		{"TG_LOOP_GUARD", is(&o.Unguarded, "0")},
 		{"TG_DISCOVERY_LIMIT", limit(&o.LookLimit)},

@@ -93,7 +93,7 @@ func nextStep(next string) []byte {
 func noticeBlocks(notices []string) [][]byte {
 	blocks := make([][]byte, len(notices), len(notices)+1)
 	for i, n := range notices {
-		blocks[i] = textBlock("notice: " + n)
+		blocks[i] = textBlock(n)
 	}
 	return blocks
 }

@@ -36,7 +36,8 @@ var allowed = map[string][]string{
 	"proxy/shape":             {"proxy/wire"},
 	"proxy/spill":             {},
 	"proxy": {"policy", "receipts", "proxy/wire", "proxy/backend", "proxy/catalogue",
-		"proxy/front", "proxy/config", "proxy/args", "proxy/guard", "proxy/journal"},
+		"proxy/front", "proxy/config", "proxy/args", "proxy/guard", "proxy/journal",
+		"proxy/shape", "proxy/spill"},
 }
 
 // onlyIn lists modules that one package alone may touch.

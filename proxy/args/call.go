@@ -12,6 +12,7 @@ import (
 // Call is what call_tool takes, before the tool is known.
 type Call struct {
 	Server, Tool string
+	Intent       string          // what the model looks for in the result; "": not said
 	args         json.RawMessage // as the model wrote them; nil: absent
 	whole        json.RawMessage // all that call_tool was given
 	beside       []wire.Member   // members that are no key of the router's
@@ -31,6 +32,7 @@ func ParseCall(raw json.RawMessage) (c Call, err error) {
 		return c, err
 	}
 	c.whole = raw
+	c.Intent, _ = g.str("intent") // anything else than text says nothing
 	if !absent(g["args"]) {
 		c.args = g["args"]
 	}
