@@ -52,6 +52,10 @@ func (l *Ladder) Text(tool, text string, isError bool) Result {
 	return l.text(tool, text, isError, 1)
 }
 
+// giantLine is from how many bytes on a single line is not read for being
+// UTF-8 as a whole: what is shown of it is mended where it is cut.
+const giantLine = 1 << 20
+
 // text shapes a text whose first line has the given number.
 func (l *Ladder) text(tool, text string, isError bool, number int) Result {
 	if l.o.exempt(tool) {
@@ -61,10 +65,10 @@ func (l *Ladder) text(tool, text string, isError bool, number int) Result {
 		return unchanged(text, RuleSmall)
 	}
 	whole := text
-	if !utf8.ValidString(text) {
+	if giant := len(text) >= giantLine && oneLine(text); !giant && !utf8.ValidString(text) {
 		whole = strings.ToValidUTF8(text, "\uFFFD")
 	}
-	total := chars(whole)
+	total := max(chars(whole), len(whole)/utf8.UTFMax) // bytes that are no UTF-8 count too
 	r := l.rules(tool, whole, total, isError, number)
 	r.Of = total
 	if r.Changed = r.Text != whole; !r.Changed {
@@ -72,6 +76,9 @@ func (l *Ladder) text(tool, text string, isError bool, number int) Result {
 		return r
 	}
 	r.Lossy = r.Lossy || len(whole) != len(text) || whole != text
+	if !utf8.ValidString(r.Text) { // of a giant line
+		r.Text, r.Lossy = strings.ToValidUTF8(r.Text, "\uFFFD"), true
+	}
 	r.Shown = chars(r.Text)
 	return r
 }

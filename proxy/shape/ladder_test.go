@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestFirstRuleThatMatches(t *testing.T) {
@@ -184,6 +185,32 @@ func TestInvalidTextCopes(t *testing.T) {
 	small := strings.Repeat("\xff", 3000)
 	if r := checkSound(t, ladder(t), "t", small, false); r.Changed {
 		t.Errorf("nothing to shape, and %s changed it", r.Rule)
+	}
+}
+
+func TestInvalidGiantLinesCope(t *testing.T) {
+	for _, part := range []string{"\xff", "\x80", "a\xed\xa0\x80", "é\xc3"} {
+		for _, open := range []string{"", "[", `["`} {
+			text := open + strings.Repeat(part, giantLine/len(part)+1)
+			for _, closing := range []string{"", "]", `"]`} {
+				r := ladder(t).Text("t", text+closing, false)
+				if r.Rule != RuleLine || !r.Lossy || !utf8.ValidString(r.Text) || r.Shown > 4_600 || r.Of < giantLine/4 {
+					t.Errorf("%q%q%q: %s, shown %d of %d", open, part, closing, r.Rule, r.Shown, r.Of)
+				}
+			}
+		}
+	}
+}
+
+func TestInvalidGiantLineThatIsOnlyCleaned(t *testing.T) {
+	l := ladder(t, func(o *Options) { o.ShellMinChars = maxOption })
+	r := l.Text("t", "\x1b[1m"+strings.Repeat("a\xff", giantLine), false)
+	if r.Rule != RuleClean || !r.Lossy || !utf8.ValidString(r.Text) || r.Shown > r.Of {
+		t.Errorf("%s, lossy %v, shown %d of %d", r.Rule, r.Lossy, r.Shown, r.Of)
+	}
+	array := "[" + strings.Repeat("\"a\xff\",", giantLine/5) + "1]"
+	if r := ladder(t).Text("t", array, false); r.Rule != RuleJSON || !utf8.ValidString(r.Text) {
+		t.Errorf("%s: %.200q", r.Rule, r.Text)
 	}
 }
 

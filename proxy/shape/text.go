@@ -115,7 +115,7 @@ func middle(s string, total, head, tail int) string {
 	}
 	begin, _ := stripANSI(first(s, head))
 	end, _ := stripANSI(last(s, tail))
-	return begin + gap + end
+	return strings.ToValidUTF8(begin, "\uFFFD") + gap + strings.ToValidUTF8(end, "\uFFFD")
 }
 
 // size is for "1 row", "2 rows".
