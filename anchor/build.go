@@ -135,6 +135,9 @@ func ReadTree(lines LineReader, size uint64) (*Tree, error) {
 		if err != nil {
 			return nil, err
 		}
+		if err := t.bridge(&leaves, min(line.Seq, size)); err != nil {
+			return nil, err
+		}
 		if t.size+uint64(len(leaves)) == size {
 			break
 		}
@@ -152,6 +155,26 @@ func ReadTree(lines LineReader, size uint64) (*Tree, error) {
 		return nil, fmt.Errorf("the chain has %d lines, the witnessed head covers %d: run verify", t.size, size)
 	}
 	return t, nil
+}
+
+// bridge takes the hashes of pruned lines before the next one that is there.
+func (t *Tree) bridge(leaves *[]tlog.Hash, next uint64) error {
+	from := t.size + uint64(len(*leaves))
+	lines, ok := t.lines.(PrunedLines)
+	if !ok || from >= next || next > lines.Pruned() {
+		return nil
+	}
+	for from < next {
+		hashes, err := lines.Hashes(from, int(min(next-from, batchSize)))
+		if err != nil {
+			return err
+		}
+		if err := t.grow(append(*leaves, hashes...)); err != nil {
+			return err
+		}
+		*leaves, from = (*leaves)[:0], t.size
+	}
+	return nil
 }
 
 func (t *Tree) grow(leaves []tlog.Hash) error {

@@ -50,6 +50,7 @@ type lineJudge struct {
 	marks   []mark // by size
 	mark    int    // the first one not reached
 	judged  uint64 // signatures
+	prune   prune
 }
 
 type span struct{ from, to uint64 }
@@ -171,6 +172,7 @@ func (j *lineJudge) links(p *parsed) {
 	}
 	j.place(p, s.Seq)
 	j.keys(p)
+	j.prune.take(s)
 	j.story.take(j.verdict, s)
 }
 
@@ -239,6 +241,7 @@ func (g span) without(seq uint64) []span {
 func (j *lineJudge) settle(seq uint64) {
 	held := j.next + uint64(len(j.pending))
 	switch {
+	case seq > held && j.bridge(held, seq):
 	case seq > held:
 		j.gaps = append(j.gaps, span{held, seq - 1})
 		j.broken, j.linked, j.aligned = true, false, false
@@ -269,6 +272,7 @@ func (j *lineJudge) grow(leaf tlog.Hash) {
 		return
 	}
 	j.tree.Append(leaf)
+	j.prune.reached(&j.tree)
 	for j.mark < len(j.marks) && j.marks[j.mark].size <= j.tree.Size() {
 		if m := &j.marks[j.mark]; m.size == j.tree.Size() {
 			m.have, m.met = j.tree.Root(), true
@@ -306,19 +310,20 @@ func (j *lineJudge) keys(p *parsed) {
 func (j *lineJudge) finish() {
 	// Broken lines at the end stand in the place of receipts.
 	j.settle(j.next + uint64(len(j.pending)))
+	j.judgePrune()
 	for _, g := range j.gaps {
 		j.find(Finding{Reason: Gap, Axis: AxisChain, Index: at(g.from), To: at(g.to),
 			Detail: fmt.Sprintf("receipts %d to %d are missing", g.from, g.to)})
 	}
 	j.rep.Origin, j.rep.Receipts = j.origin, j.next
-	j.checked(AxisStructure, "%d lines read: envelope byte for byte, payload by the rules of format 1", j.next)
+	j.checked(AxisStructure, "%d lines read: envelope byte for byte, payload by the rules of format 1", j.next-j.prune.removed())
 	if j.judged > 0 {
 		j.checked(AxisSignatures, "%d receipts verified with the receipt key in force, of genesis or rotation; %d rotations", j.judged, max(len(j.headKeys), 1)-1)
 	}
 	if j.judged == 0 && j.next > 0 {
 		j.unchecked(AxisSignatures, "no signature was judged: the genesis receipt, which holds the key, is not there")
 	}
-	j.checked(AxisChain, "origin, seq and prev of %d receipts", j.next)
+	j.checked(AxisChain, "origin, seq and prev of %d receipts", j.next-j.prune.removed())
 	if j.aligned {
 		j.checked(AxisChain, "root at size %d is %s", j.tree.Size(), j.tree.Root().Base64())
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -207,6 +208,29 @@ func loadState(folder string) (state, error) {
 		return state{}, fmt.Errorf("anchor state %s: %w", folder, err)
 	}
 	return s, nil
+}
+
+// WitnessedByAll is the smallest size that the witnesses of the chain in the
+// evidence folder dir cosigned: below it lines may be pruned. Without a witness
+// it is 0.
+func WitnessedByAll(dir string) (uint64, error) {
+	origin, err := OriginOf(dir)
+	if err != nil {
+		return 0, err
+	}
+	witnesses, err := Witnesses(dir, origin)
+	if err != nil || len(witnesses) == 0 {
+		return 0, err
+	}
+	size := uint64(math.MaxUint64)
+	for _, w := range witnesses {
+		s, err := loadState(w.folder(dir))
+		if err != nil {
+			return 0, err
+		}
+		size = min(size, s.size.Size)
+	}
+	return size, nil
 }
 
 // KeptSize is the size of KeptHead.

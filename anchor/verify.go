@@ -81,6 +81,7 @@ func (v *verdict) chain(s Source) {
 	j := newLineJudge(v, marks)
 	j.story.salts = s.Salts
 	if s.Chain != nil {
+		j.prune = newPrune(s.Chain)
 		j.run(s)
 	}
 	j.finish()
@@ -384,6 +385,9 @@ func (v *verdict) lengths(s Source, j *lineJudge, good []witnessedHead) {
 		v.find(Finding{Reason: Absent, Axis: AxisChain, Detail: "there is no chain here: no receipt was found", Next: "check the path"})
 	case len(good) == 0 && s.consults() && !v.failed():
 		v.find(Finding{Reason: Unprotected, Axis: AxisWitness, Index: at(0), To: at(j.next - 1), Detail: "no witnessed head that holds covers any of these receipts"})
+	}
+	if len(good) > 0 {
+		v.pruneCovered(j, longest)
 	}
 	v.tail(len(good) > 0)
 }
