@@ -141,8 +141,11 @@ func (f *fsck) indexed(i uint64, l api.Leaf) error {
 		return err
 	}
 	value, err := f.p.Get(store.Heads, headKey(l.Origin, h.Head.Size))
-	if err != nil || sizeOf(value) != i {
-		return fmt.Errorf("by its size %d the index of heads finds leaf %x: %w", h.Head.Size, value, err)
+	if err != nil {
+		return fmt.Errorf("the index of heads, size %d: %w", h.Head.Size, err)
+	}
+	if sizeOf(value) != i {
+		return fmt.Errorf("the index of heads finds leaf %x by its size %d", value, h.Head.Size)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package witness_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io/fs"
 	"os"
@@ -352,6 +353,8 @@ func TestFsckLocatesAFlippedBit(t *testing.T) {
 		{"hash of level 1", flipped{tile: &tlog.TileID{Level: 1}}, "tile 1/0 hash 0"},
 		{"checkpoint", flipped{table: store.Checkpoints, key: store.Key64(100)}, "checkpoint 100"},
 		{"token", flipped{table: store.Blobs, key: token}, "timestamp "},
+		{"head of a chain", flipped{table: store.Origins, key: originSum(a.origin())}, "origin record"},
+		{"index of heads", flipped{table: store.Heads, key: append(originSum(a.origin()), store.Key64(99)...)}, "by its size 99"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -368,6 +371,11 @@ func TestFsckLocatesAFlippedBit(t *testing.T) {
 			}
 		})
 	}
+}
+
+func originSum(origin string) []byte {
+	sum := sha256.Sum256([]byte(origin))
+	return sum[:]
 }
 
 func faultsOf(r witness.FsckReport) string {
