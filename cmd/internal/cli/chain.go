@@ -10,7 +10,7 @@ import (
 )
 
 func (a *app) chainCommand() *cobra.Command {
-	return group("chain", "The local chain of receipts", a.chainStatus(), a.chainVerify(), a.chainRepair(), a.chainRotate())
+	return group("chain", "The local chain of receipts", a.chainStatus(), a.chainVerify(), a.chainRepair(), a.chainRotate(), a.chainPrune())
 }
 
 func (a *app) chainStatus() *cobra.Command {
