@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -45,7 +44,10 @@ func (a *app) route(ctx context.Context, f routeOptions) error {
 		Config: cfg, Supervisor: sup, Verdicts: journal.Verdicts{State: state, Logger: a.logger()},
 		Version: Version, Now: a.Now, Logger: a.logger(), Policy: a.loadPolicy(home, cfg),
 	}
-	o.Hints, _ = journal.Get[map[string]string](state, hintsMember)
+	recall(state, &o)
+	if o.Spills, err = a.openSpills(home, cfg); err != nil {
+		return err
+	}
 	if err := o.ReadSettings(cfg.Setting); err != nil {
 		return usagef("%v", err)
 	}
@@ -53,6 +55,8 @@ func (a *app) route(ctx context.Context, f routeOptions) error {
 	if err != nil {
 		return err
 	}
+	o.Calls = a.openCalls(home, cfg)
+	defer o.Calls.Close()
 	err = errors.Join(a.serve(routed, o, state), evidence.Close())
 	if refused := context.Cause(routed); refused != nil && ctx.Err() == nil {
 		return refused
@@ -93,10 +97,8 @@ func (a *app) serve(ctx context.Context, o proxy.Options, state *journal.State) 
 		return err
 	}
 	err = r.Serve(ctx, f, a.In, a.Out)
-	if hints := r.Hints(); len(hints) > 0 {
-		if kept := journal.Update(state, hintsMember, func(map[string]string) map[string]string { return hints }); kept != nil {
-			a.say("tool-guardian: what the servers said of themselves is not remembered: %v", kept)
-		}
+	if kept := keep(state, r); kept != nil {
+		a.say("tool-guardian: what the servers showed is not remembered: %v", kept)
 	}
 	return err
 }
@@ -184,38 +186,4 @@ func principal() string {
 		host = "localhost"
 	}
 	return u.Username + "@" + host
-}
-
-// digests remembered from run to run, under these members of state.json.
-const (
-	configMember = "config_digest"
-	policyMember = "policy_digest"
-	hintsMember  = "hints" // what each server said of itself
-)
-
-// previous reads the digests of the last run and puts this run's in their place.
-func previous(s *journal.State, o *proxy.Options) (proxy.Previous, error) {
-	cfg, err := proxy.ConfigDigest(o.Config.Raw)
-	if err != nil {
-		return proxy.Previous{}, err
-	}
-	p := proxy.Previous{Config: remembered(s, configMember), Policy: remembered(s, policyMember)}
-	return p, errors.Join(remember(s, configMember, cfg), remember(s, policyMember, o.Policy.Digest()))
-}
-
-func remembered(s *journal.State, member string) *[32]byte {
-	text, _ := journal.Get[string](s, member)
-	b, err := hex.DecodeString(text)
-	if err != nil || len(b) != 32 {
-		return nil
-	}
-	return (*[32]byte)(b)
-}
-
-func remember(s *journal.State, member string, digest [32]byte) error {
-	now := hex.EncodeToString(digest[:])
-	if old, _ := journal.Get[string](s, member); old == now {
-		return nil
-	}
-	return journal.Update(s, member, func(string) string { return now })
 }
