@@ -38,6 +38,11 @@ type Snapshot struct {
 	// Stamped covers a head by a timestamped checkpoint: the newest head's when
 	// it is stamped already, else the latest earlier one's. Nil: none.
 	Stamped *Evidence
+	// After are the origin's leaves behind the newest head's, in order, at the
+	// same checkpoint: what was said of its keys since.
+	After []KeyEvidence
+	// Forks are the fork files that accuse the origin.
+	Forks [][]byte
 	// Links are consistency paths between the checkpoints in play.
 	Links []LogLink
 }

@@ -41,6 +41,9 @@ func Fetch(ctx context.Context, c *api.Client, url, origin string, since uint64)
 	if err := s.fetchStamped(ctx, c, index); err != nil {
 		return nil, fmt.Errorf("ask the witness for time: %w", err)
 	}
+	if err := s.fetchAfter(ctx, c, index, size); err != nil {
+		return nil, fmt.Errorf("ask the witness what it says of the keys: %w", err)
+	}
 	return s, s.fetchLinks(ctx, c, size, since)
 }
 

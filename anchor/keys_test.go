@@ -159,7 +159,7 @@ func TestKeyLeaves(t *testing.T) {
 			k1 := l.key(api.NewEnrol(firstKey), api.Ref{}, first)
 			k2 := l.key(rotate(), k1, first, second)
 			return l.show(m.origin, l.head(m, first, k2), k1, k2)
-		}, pinFirst, 1, "ABSENT"},
+		}, pinFirst, 1, "ABSENT REVOKED"},
 		{"the newest key leaf held back", func(l *madeLog) *anchor.Snapshot {
 			k1 := l.key(api.NewEnrol(firstKey), api.Ref{}, first)
 			k2 := l.key(rotate(), k1, first, second)
