@@ -313,6 +313,7 @@ func (v *verdict) snapshot(s *Snapshot, heads []witnessedHead, ring *keyring) []
 			good = append(good, h)
 		}
 	}
+	v.after(s)
 	if s.Stamped == nil {
 		v.noTime("the witness has no timestamp over a head of this chain yet")
 	} else {
