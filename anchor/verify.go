@@ -313,7 +313,6 @@ func (v *verdict) snapshot(s *Snapshot, heads []witnessedHead, ring *keyring) []
 			good = append(good, h)
 		}
 	}
-	v.after(s)
 	if s.Stamped == nil {
 		v.noTime("the witness has no timestamp over a head of this chain yet")
 	} else {
@@ -416,12 +415,18 @@ func (v *verdict) roots(j *lineJudge, good []witnessedHead) uint64 {
 	for _, h := range good {
 		hold[tlog.Checkpoint{Size: h.checkpoint.Size, Root: h.checkpoint.Root}] = true
 	}
+	judged := func(m mark) bool { return m.met && hold[tlog.Checkpoint{Size: m.size, Root: m.want}] }
 	equal, matched := map[uint64]bool{}, uint64(0)
 	for _, m := range j.marks {
+		if judged(m) && m.have == m.want {
+			equal[m.size] = true
+		}
+	}
+	for _, m := range j.marks {
 		switch {
-		case !m.met || !hold[tlog.Checkpoint{Size: m.size, Root: m.want}]:
-		case m.have == m.want:
-			equal[m.size], matched = true, m.size
+		case !judged(m):
+		case equal[m.size]: // where another head of that size differs, it is a fork
+			matched = m.size
 		case v.broken:
 			v.checked(AxisChain, "the root at size %d differs from the witnessed one, as the reasons explain", m.size)
 			return matched

@@ -245,17 +245,20 @@ type world struct {
 	size     uint64
 }
 
-func newWorld(t testing.TB) *world {
+func newWorld(t testing.TB) *world { return newWorldOf(t, 10, 3) }
+
+// newWorldOf has that many calls witnessed, and that many not.
+func newWorldOf(t testing.TB, calls, tail int) *world {
 	t.Helper()
 	w := &world{rig: newRig(t), dir: filepath.Join(t.TempDir(), "evidence")}
 	c := openChain(t, w.dir)
 	enroll(t, c, w.rig)
-	record(t, c, 10)
+	record(t, c, calls)
 	w.covered = sizeOf(t, w.dir)
 	stop := stream(t, c)
 	until(t, "the chain is witnessed", witnessed(t, w.dir, w.covered))
 	stop()
-	record(t, c, 3)
+	record(t, c, tail)
 	w.key, w.origin, w.size = c.HeadKey(), c.Origin(), sizeOf(t, w.dir)
 	w.snapshot = w.rig.stamped(w.origin)
 	return w
