@@ -164,33 +164,13 @@ func (i BackupInfo) identity() (id identity, err error) {
 //
 // The folder is built beside dir and renamed, so a crash leaves no half of it.
 func Restore(ctx context.Context, dir, path string, engine Engine) (info BackupInfo, err error) {
-	dir = filepath.Clean(dir)
-	if err := refuseFull(dir); err != nil {
-		return info, fmt.Errorf("witness restore: %w", err)
+	if info, err = ReadBackup(path); err == nil {
+		err = buildBeside(dir, func(temp string) error { return fillRestored(ctx, temp, path, info, engine) })
 	}
-	if info, err = ReadBackup(path); err != nil {
-		return info, fmt.Errorf("witness restore: %w", err)
-	}
-	parent := filepath.Dir(dir)
-	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return info, fmt.Errorf("witness restore: %w", err)
-	}
-	temp, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+".restore-")
 	if err != nil {
 		return info, fmt.Errorf("witness restore: %w", err)
 	}
-	defer os.RemoveAll(temp)
-	if err := fillRestored(ctx, temp, path, info, engine); err != nil {
-		return info, fmt.Errorf("witness restore: %w", err)
-	}
-	// An empty folder gives way; os.Remove refuses a full one.
-	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return info, fmt.Errorf("witness restore: %w", err)
-	}
-	if err := os.Rename(temp, dir); err != nil {
-		return info, fmt.Errorf("witness restore: %w", err)
-	}
-	return info, syncFolder(parent)
+	return info, nil
 }
 
 func fillRestored(ctx context.Context, dir, path string, info BackupInfo, engine Engine) error {

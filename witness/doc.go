@@ -14,12 +14,23 @@
 // cosigned. The log's own checkpoint never shows two roots for a size.
 //
 // What it does not: a witness that is restored from an old copy of its folder
-// would contradict itself; Options.HeadFile detects it. A dishonest witness can
-// refuse or delay, and is convicted by its own signatures if it lies.
+// would contradict itself; Options.HeadFile and the cosigners of its checkpoint
+// (Options.Cosigners) detect it. A dishonest witness can refuse or delay, and is
+// convicted by its own signatures if it lies.
+//
+// Nothing continues past a break. A log that was rolled back, has lost a key or
+// is convicted is closed, and Recover opens its next shard: NAME/2 with new keys
+// in the folder shards/2, beginning with what is known of the shard before. The
+// former shards are read under /shards/ and never written. A clock that was set
+// stops the signing until ConfirmClock.
+//
+// Backup copies a log in use, checks the copy and writes its size and root
+// beside it; it never holds a key. Restore makes a new folder of it.
 //
 // In a crash a batch is there with its checkpoint or not at all, and nobody was
 // told. A full disk fails the batch, and reading goes on. When a commit's
 // outcome is unknown, nothing more is signed and Run returns ErrFatal: the
 // process must end and start again, because after a failed sync the page cache
-// no longer tells what the disk holds.
+// no longer tells what the disk holds. The start after it reads the store into a
+// new file and rebuilds every hash before it serves.
 package witness

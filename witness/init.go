@@ -42,28 +42,38 @@ func Init(dir, origin string, engine Engine) error {
 	if err := checkLogName(origin); err != nil {
 		return err
 	}
+	err := buildBeside(dir, func(temp string) error { return fillDir(temp, origin, engine) })
+	if err != nil {
+		return fmt.Errorf("witness init: %w", err)
+	}
+	return nil
+}
+
+// buildBeside fills a new folder and gives it the name dir, which must be free
+// or an empty folder's. A crash leaves nothing of that name.
+func buildBeside(dir string, fill func(temp string) error) error {
 	dir = filepath.Clean(dir)
 	if err := refuseFull(dir); err != nil {
 		return err
 	}
 	parent := filepath.Dir(dir)
 	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return fmt.Errorf("witness init: %w", err)
+		return err
 	}
-	temp, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+".init-")
+	temp, err := os.MkdirTemp(parent, "."+filepath.Base(dir)+".new-")
 	if err != nil {
-		return fmt.Errorf("witness init: %w", err)
+		return err
 	}
 	defer os.RemoveAll(temp)
-	if err := fillDir(temp, origin, engine); err != nil {
-		return fmt.Errorf("witness init: %w", err)
+	if err := fill(temp); err != nil {
+		return err
 	}
 	// An empty folder gives way; os.Remove refuses a full one.
 	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("witness init: %w", err)
+		return err
 	}
 	if err := os.Rename(temp, dir); err != nil {
-		return fmt.Errorf("witness init: %w", err)
+		return err
 	}
 	return syncFolder(parent)
 }
@@ -85,10 +95,10 @@ const cosignerSuffix = "/cosigner"
 func refuseFull(dir string) error {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("witness init: %w", err)
+		return err
 	}
 	if len(files) > 0 {
-		return fmt.Errorf("witness init: %s is not empty; a log is never begun anew over an old one: choose another folder", dir)
+		return fmt.Errorf("%s is not empty; a log is never begun anew over an old one: choose another folder", dir)
 	}
 	return nil
 }

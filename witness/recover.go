@@ -55,7 +55,7 @@ func Recover(o Options, why api.ShardReason, known ...[]byte) (out Recovered, er
 		return out, fmt.Errorf("witness recover: %w", err)
 	}
 	err = st.View(func(r store.Reader) error {
-		c := carrier{o: o, old: r, former: id, why: why, known: known, origin: from.nextName(id.origin)}
+		c := carrier{o: o, from: from.dir, old: r, former: id, why: why, known: known, origin: from.nextName(id.origin)}
 		out, err = c.open(from.number + 1)
 		return err
 	})
@@ -68,6 +68,7 @@ func Recover(o Options, why api.ShardReason, known ...[]byte) (out Recovered, er
 // carrier builds one shard from the one before it.
 type carrier struct {
 	o      Options
+	from   string // folder of the former shard
 	old    store.Reader
 	former identity
 	why    api.ShardReason
@@ -120,6 +121,9 @@ func (c *carrier) body() (body api.ShardBody, size uint64, err error) {
 		return body, 0, err
 	}
 	known := append([][]byte{state.Checkpoint}, c.known...)
+	if b, ok := c.convicted(); ok {
+		known = append(known, b)
+	}
 	head, err := os.ReadFile(c.o.HeadFile)
 	if err == nil {
 		known = append(known, head)
@@ -138,6 +142,21 @@ func (c *carrier) body() (body api.ShardBody, size uint64, err error) {
 	}
 	body.Checkpoints = newestOf(byRoot)
 	return body, state.Size, c.matches(state)
+}
+
+// convicted gives the checkpoint for which the former shard was stopped, if it
+// was over one of its own.
+func (c *carrier) convicted() ([]byte, bool) {
+	b, err := os.ReadFile(filepath.Join(c.from, fileMark))
+	if err != nil {
+		return nil, false
+	}
+	sections, err := tlog.ParseSections(markHeader, b)
+	if err != nil || len(sections) != 1 {
+		return nil, false
+	}
+	_, _, err = c.checkpoint(sections[0].Data)
+	return sections[0].Data, err == nil
 }
 
 // checkpoint gives a checkpoint of the former shard with its one line by the

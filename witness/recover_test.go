@@ -363,3 +363,24 @@ func TestHalfAShardIsNone(t *testing.T) {
 		t.Errorf("a shard in force under /shards: %d", w.Code)
 	}
 }
+
+// A witness that its own signature convicted goes on in a shard that says so.
+func TestRecoverAfterConviction(t *testing.T) {
+	w := newRolledBack(t)
+	w.o.HeadFile = ""
+	w.start()
+	if err := w.server.Misbehaviour(context.Background(), []byte(w.lost)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.end(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.tryStart(); !errors.Is(err, witness.ErrMisbehaved) {
+		t.Errorf("start: %v, want ErrMisbehaved", err)
+	}
+	if got := w.recover(api.ShardRollback); got.KnownSize != mustCheckpoint(t, []byte(w.lost)).Size {
+		t.Errorf("the convicting checkpoint is not known: %+v", got)
+	}
+	w.start()
+	w.add(w.a, 3, 6)
+}
