@@ -31,7 +31,7 @@ func (a *app) root() *cobra.Command {
 	root.Flags().BoolVar(&o.version, "version", false, "print the version")
 	root.Flags().BoolVar(&o.skillsReport, "skills-report", false, "print what loading every skill up front would cost")
 	root.AddCommand(
-		a.receiptsCommand(), a.chainCommand(), a.anchorCommand(), a.verifyCommand(),
+		a.receiptsCommand(), a.chainCommand(), a.anchorCommand(), a.verifyCommand(), a.hookCommand(),
 		a.witnessCommand(), a.tsaCommand(), a.demoCommand(), a.benchCommand(), a.versionCommand(), a.filesCommand(),
 		a.skillsCommand(),
 	)
