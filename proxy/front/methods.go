@@ -138,8 +138,10 @@ func (r *request) call() Call {
 		Log:       r.log,
 	}
 	c.Traceparent, _ = wire.GetString(c.Meta, "traceparent")
-	if token := wire.RawID(wire.Get(r.params.meta, metaProgress)); token.Scalar() {
-		c.Progress = func(params json.RawMessage) { r.progress(token, params) }
+	if r.params.meta != nil {
+		if token := wire.ProgressToken(r.msg.Params); !token.Absent() {
+			c.Progress = func(params json.RawMessage) { r.progress(token, params) }
+		}
 	}
 	return c
 }
