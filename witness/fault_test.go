@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"toolguardian/chain/tlog"
 	"toolguardian/witness"
 	"toolguardian/witness/api"
 	"toolguardian/witness/store"
@@ -69,7 +70,7 @@ func (f *faulty) arm(after int, applied bool, err error) {
 // the process starts again: nothing that was acknowledged is missing, the store
 // is whole, and an outsider who watched all along never sees two roots.
 func TestEveryWriteFails(t *testing.T) {
-	const steps = 6
+	const steps = 10
 	for failing := range steps {
 		for _, applied := range []bool{false, true} {
 			t.Run(fmt.Sprintf("write %d applied %v", failing, applied), func(t *testing.T) {
@@ -85,7 +86,8 @@ func failOneWrite(t *testing.T, failing int, applied bool) {
 		o.Engine = engineOf(func(s store.Store) store.Store { f = &faulty{Store: s}; return f })
 	})
 	m := newMonitor(t, mustLog(r))
-	a, b := r.enrolled().grow(9, "a"), newAgent(t).grow(3, "b")
+	a, b := r.enrolled().grow(9, ""), newAgent(t).grow(3, "b")
+	next := b.nextKey()
 	r.firstStamp()
 	acked := r.add(a, 0, 2)
 	m.follow(r.client)
@@ -101,6 +103,19 @@ func failOneWrite(t *testing.T, failing int, applied bool) {
 		func() error { return r.server.Stamp(context.Background()) },
 		func() error { return ack(r, told, a.body(5, 5)) },
 		func() error { return ack(r, told, a.body(5, 9)) },
+		func() error {
+			_, err := r.server.StampCommitments(context.Background(), a.stamp(api.Stamp{Origin: a.origin(), Log: logName, Commitments: []tlog.Hash{{1}}}))
+			return err
+		},
+		func() error {
+			_, err := r.server.Key(context.Background(), b.rotation(next, 4, b.signer, next))
+			return err
+		},
+		func() error { return forkIsLogged(r, a.clone(2, 3, "clone")) },
+		func() error {
+			_, err := r.server.RevokeAgent(context.Background(), b.origin(), api.Ref{})
+			return err
+		},
 	}
 	for i, step := range story {
 		err := step()
@@ -119,6 +134,23 @@ func failOneWrite(t *testing.T, failing int, applied bool) {
 	}
 	finishStory(t, r, a)
 	m.follow(r.client)
+}
+
+// forkIsLogged sends a clone's head of size 5 and wants to find it logged.
+func forkIsLogged(r *rig, clone *agent) error {
+	if _, err := r.server.AddCheckpoint(context.Background(), clone.body(5, 5)); err == nil {
+		return errors.New("a second root for one size was cosigned")
+	}
+	agents, err := r.server.Agents(context.Background())
+	if err != nil {
+		return err
+	}
+	for _, a := range agents {
+		if a.Origin == clone.origin() && len(a.Forks) == 1 {
+			return nil
+		}
+	}
+	return errors.New("the fork is not logged")
 }
 
 func ack(r *rig, told map[uint64]witness.Added, body []byte) error {

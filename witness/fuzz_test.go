@@ -20,9 +20,14 @@ func FuzzPost(f *testing.F) {
 	f.Add("/enroll", api.EnrolRequest{Note: newAgent(f).enrolNote()}.Bytes())
 	f.Add("/event", signedNote(f, api.Event{Origin: a.origin(), Log: logName, State: api.StateOpen}.Text(), a.signer))
 	f.Add("/add-checkpoint", signedNote(f, tlog.Checkpoint{Origin: "x", Size: 1}.Text(), a.signer))
+	next := a.nextKey()
+	f.Add("/key", a.rotation(next, 5, newAgent(f).signer, next))
+	f.Add("/stamp", a.stamp(api.Stamp{Origin: a.origin(), Log: "elsewhere", Commitments: []tlog.Hash{{1}}}))
+	f.Add("/misbehaviour", []byte(r.status().Checkpoint))
+	f.Add("/misbehaviour", api.RollbackFile{A: a.head(3), B: a.head(2)}.Bytes())
 	allowed := []int{200, 400, 403, 404, 409, 413, 422}
 	f.Fuzz(func(t *testing.T, path string, body []byte) {
-		if !slices.Contains([]string{"/add-checkpoint", "/enroll", "/event"}, path) {
+		if !slices.Contains([]string{"/add-checkpoint", "/enroll", "/event", "/key", "/stamp", "/misbehaviour"}, path) {
 			return
 		}
 		r := r.in(t)
