@@ -13,6 +13,8 @@ import (
 	"toolguardian/chain/tlog"
 	"toolguardian/witness"
 	"toolguardian/witness/api"
+	"toolguardian/witness/store"
+	"toolguardian/witness/store/bolt"
 )
 
 // rolledBack is a witness whose folder was restored from an old copy: a's heads 4
@@ -383,4 +385,40 @@ func TestRecoverAfterConviction(t *testing.T) {
 	}
 	w.start()
 	w.add(w.a, 3, 6)
+}
+
+// failing is an engine whose n-th store in a folder other than keep fails its
+// commit.
+func failing(keep string, n int, lost error) witness.Engine {
+	return func(dir string) (store.Store, error) {
+		s, err := bolt.OpenDir(dir)
+		if n--; err != nil || dir == keep || n > 0 {
+			return s, err
+		}
+		f := &faulty{Store: s}
+		f.arm(0, false, lost)
+		return f, nil
+	}
+}
+
+// A shard whose writing fails is none: the former one stays in force.
+func TestRecoverFails(t *testing.T) {
+	w := newRolledBack(t)
+	o := w.o
+	for n := range 2 { // the former shard is opened first, then the new one twice
+		o.Engine = failing(w.o.Dir, n+2, errDisk)
+		if got, err := witness.Recover(o, api.ShardRollback); err == nil {
+			t.Fatalf("recovered on a failing disk: %+v", got)
+		}
+	}
+	if files, err := os.ReadDir(filepath.Join(w.o.Dir, "shards")); err != nil || len(files) != 0 {
+		t.Errorf("it left %v, %v", files, err)
+	}
+	if err := w.tryStart(); !errors.Is(err, witness.ErrRolledBack) {
+		t.Errorf("start: %v, want ErrRolledBack still", err)
+	}
+	if got := w.recover(api.ShardRollback); got.Shard != 2 {
+		t.Errorf("recovered %+v", got)
+	}
+	w.start()
 }

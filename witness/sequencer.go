@@ -79,7 +79,7 @@ func submit[T any](ctx context.Context, q *sequencer, apply func(*batch) (accept
 	if err := q.wait(ctx, p); err != nil {
 		return durable[T]{}, err
 	}
-	return durable[T]{value: a.value}, nil
+	return durable[T](a), nil
 }
 
 var errStopped = fmt.Errorf("%w: it is shutting down; try again", api.ErrUnavailable)
