@@ -158,7 +158,7 @@ func (a *app) anchorPush() *cobra.Command {
 // push streams until no witness lags. Where a router streams already, it waits
 // for that one.
 func (a *app) push(ctx context.Context, ch *chain.Chain, dir string, timeout time.Duration) error {
-	s, err := a.streamer(ch, dir, 0)
+	s, err := a.streamer(ch, dir, 0, 0)
 	if err != nil {
 		return err
 	}
@@ -178,12 +178,12 @@ func (a *app) push(ctx context.Context, ch *chain.Chain, dir string, timeout tim
 
 // streamer is the one way in which this program streams a chain. A beat of 0
 // promises the witness no signs of life.
-func (a *app) streamer(ch *chain.Chain, dir string, beat time.Duration) (*anchor.Streamer, error) {
+func (a *app) streamer(ch *chain.Chain, dir string, beat, interval time.Duration) (*anchor.Streamer, error) {
 	roots, err := keptRoots(dir)
 	if err != nil {
 		return nil, err
 	}
-	return anchor.NewStreamer(anchor.Options{Chain: ch, Dir: dir, Heartbeat: beat, Roots: roots, Now: a.Now, Logger: a.logger()})
+	return anchor.NewStreamer(anchor.Options{Chain: ch, Dir: dir, Heartbeat: beat, Interval: interval, Roots: roots, Now: a.Now, Logger: a.logger()})
 }
 
 func (a *app) untilWitnessed(ctx context.Context, dir string) (anchor.Status, error) {

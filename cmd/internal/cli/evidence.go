@@ -28,6 +28,8 @@ type evidence struct {
 	cancel context.CancelFunc
 	opened chan struct{} // closed after the first attempt to open the chain
 
+	witnessed *witnessedBounds // nil: no call waits for a witness
+
 	mu    sync.Mutex // held while opening
 	open  *opened    // nil: none is open
 	last  error      // of the last attempt
@@ -51,13 +53,16 @@ func (o *opened) close() error {
 // attachEvidence puts a recorder into the router's options, unless evidence is
 // off. The context it returns ends early when the chain needs a person first.
 func (a *app) attachEvidence(ctx context.Context, o *proxy.Options, state *journal.State) (context.Context, *evidence, error) {
-	if err := evidenceMode(o); err != nil {
+	bounds, err := witnessedMode(o)
+	if err == nil {
+		err = evidenceMode(o)
+	}
+	if err != nil {
 		return ctx, nil, err
 	}
 	if o.Evidence == proxy.EvidenceOff {
 		return ctx, nil, nil
 	}
-	var err error
 	if o.Previous, err = previous(state, o); err != nil {
 		a.say("tool-guardian: %v; a change of configuration since the last run gets no receipt", err)
 	}
@@ -68,7 +73,7 @@ func (a *app) attachEvidence(ctx context.Context, o *proxy.Options, state *journ
 	a.say("evidence: receipts go to %s (TOOL_GUARDIAN_EVIDENCE=off turns that off)", dir)
 	routed, refuse := context.WithCancelCause(ctx)
 	streamed, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	e := &evidence{a: a, dir: dir, ctx: streamed, cancel: cancel, opened: make(chan struct{})}
+	e := &evidence{a: a, dir: dir, ctx: streamed, cancel: cancel, opened: make(chan struct{}), witnessed: bounds}
 	o.Recorder, o.Heartbeat = e, heartbeat
 	o.NotBefore = func() *receipts.NotBefore { return anchor.NewestBefore(dir) }
 	go e.start(refuse)
@@ -88,7 +93,7 @@ func evidenceMode(o *proxy.Options) error {
 	case proxy.EvidenceOff, proxy.EvidenceOn, proxy.EvidenceRequired:
 		return nil
 	}
-	return usagef("toolGuardian.evidence is %q in %s: use off, on or required", o.Evidence, o.Config.File)
+	return usagef("toolGuardian.evidence is %q in %s: use off, on, required or witnessed", o.Evidence, o.Config.File)
 }
 
 // start opens the chain. One that a person must look at first ends the router:
@@ -128,7 +133,7 @@ func (e *evidence) get() (*opened, error) {
 func (e *evidence) attach(c *chain.Chain) *opened {
 	ctx, stop := context.WithCancel(e.ctx)
 	o := &opened{Chain: c, stop: stop}
-	s, err := e.a.streamer(c, e.dir, heartbeat)
+	s, err := e.a.streamer(c, e.dir, heartbeat, e.interval())
 	if err != nil {
 		e.a.say("tool-guardian: heads are not streamed: %v", err)
 		return o
@@ -139,6 +144,14 @@ func (e *evidence) attach(c *chain.Chain) *opened {
 		}
 	})
 	return o
+}
+
+// interval is the shortest time between two heads; 0 is the usual one.
+func (e *evidence) interval() time.Duration {
+	if e.witnessed != nil {
+		return witnessedInterval
+	}
+	return 0
 }
 
 // drop lets go of a chain that has ended.
@@ -174,7 +187,10 @@ func (e *evidence) Append(ctx context.Context, r receipts.Receipt) (p receipts.P
 		p, err = c.Append(ctx, r)
 		return err
 	})
-	return p, err
+	if err != nil {
+		return p, err
+	}
+	return p, e.witnessed.await(ctx, e.dir, r, p)
 }
 
 // PersonSalt implements proxy.Recorder.

@@ -21,7 +21,6 @@ import (
 type routeOptions struct {
 	config, envFile string
 	version         bool
-	skillsReport    bool
 }
 
 // route is the router over stdio.
@@ -48,7 +47,7 @@ func (a *app) route(ctx context.Context, f routeOptions) error {
 	if o.Spills, err = a.openSpills(home, cfg); err != nil {
 		return err
 	}
-	if err := o.ReadSettings(cfg.Setting); err != nil {
+	if err := o.ReadSettings(routerSettings(cfg.Setting)); err != nil {
 		return usagef("%v", err)
 	}
 	routed, evidence, err := a.attachEvidence(ctx, &o, state)
@@ -81,6 +80,8 @@ func without(err, cause error) error {
 }
 
 func (a *app) serve(ctx context.Context, o proxy.Options, state *journal.State) error {
+	var p priced
+	p.watch(&o)
 	r, err := proxy.New(o)
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func (a *app) serve(ctx context.Context, o proxy.Options, state *journal.State) 
 		return err
 	}
 	err = r.Serve(ctx, f, a.In, a.Out)
-	if kept := keep(state, r); kept != nil {
+	if kept := errors.Join(keep(state, r), p.keep(ctx, state, r)); kept != nil {
 		a.say("tool-guardian: what the servers showed is not remembered: %v", kept)
 	}
 	return err
