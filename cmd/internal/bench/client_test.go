@@ -14,10 +14,10 @@ func TestEcho(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}`,
 			`{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25",`},
-		{`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"echo","arguments":{"text":"x\u0041\n"}}}`,
+		{`{"jsonrpc":"2.0","id":"a","method":"tools/call","params":{"name":"read","arguments":{"text":"x\u0041\n"}}}`,
 			`{"jsonrpc":"2.0","id":"a","result":{"content":[{"type":"text","text":"x\u0041\n"}]}}`},
-		{`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"echo"}}`, `{"jsonrpc":"2.0","id":3,"error":{"code":-32602,`},
-		{`{"jsonrpc":"2.0","id":4,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":4,"result":{"tools":[{"name":"echo",`},
+		{`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"read"}}`, `{"jsonrpc":"2.0","id":3,"error":{"code":-32602,`},
+		{`{"jsonrpc":"2.0","id":4,"method":"tools/list"}`, `{"jsonrpc":"2.0","id":4,"result":{"tools":[{"name":"read",`},
 	} {
 		if _, err := io.WriteString(in, c.line+"\n"); err != nil {
 			t.Fatal(err)
