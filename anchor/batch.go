@@ -1,6 +1,7 @@
 package anchor
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
@@ -22,11 +23,14 @@ type parsed struct {
 	line      chain.Line
 	envelope  receipts.Envelope
 	statement *receipts.Statement
-	lineErr   error // of the envelope
-	payload   error // of the statement
-	signature error // set by verifyAll
+	lineErr   error             // of the envelope
+	payload   error             // of the statement
+	by        ed25519.PublicKey // the key that signature was judged by
+	signature error
 	sum       [32]byte
 	leaf      tlog.Hash
+	session   string // what the story asks of a statement
+	call      string
 }
 
 // readAhead reads batches in a goroutine of its own, which ends when the lines
@@ -85,38 +89,69 @@ func onAllCores(batch []parsed, work func(*parsed)) {
 	group.Wait()
 }
 
-func parseAll(batch []parsed) {
-	onAllCores(batch, func(p *parsed) {
-		p.sum, p.leaf = sha256.Sum256(p.line.Bytes), tlog.LeafHash(p.line.Bytes)
-		if p.envelope, p.lineErr = receipts.ParseLine(p.line.Bytes); p.lineErr != nil {
-			return
+// judgeAhead parses batches and verifies their signatures while the judge is at
+// the batch before. The key it takes is the one that the last genesis or
+// rotation brings, if that line holds; where the judge finds that it does not,
+// the judge verifies again.
+func judgeAhead(in <-chan []parsed, stop <-chan struct{}) <-chan []parsed {
+	out := make(chan []parsed, 1)
+	go func() {
+		defer close(out)
+		var key ed25519.PublicKey
+		for batch := range in {
+			onAllCores(batch, (*parsed).parse)
+			for i := range batch {
+				p := &batch[i]
+				s := p.statement
+				if brings := s != nil && s.Kind.BringsKeys(); key == nil && brings {
+					key = s.ReceiptKey
+				}
+				if p.by = key; s != nil && s.Kind.BringsKeys() {
+					key = s.ReceiptKey
+				}
+			}
+			onAllCores(batch, (*parsed).verify)
+			if !send(out, batch, stop) {
+				return
+			}
 		}
-		p.statement, p.payload = receipts.ParseStatement(p.envelope.Payload)
-	})
+	}()
+	return out
+}
+
+func (p *parsed) parse() {
+	p.sum, p.leaf = sha256.Sum256(p.line.Bytes), tlog.LeafHash(p.line.Bytes)
+	if p.envelope, p.lineErr = receipts.ParseLine(p.line.Bytes); p.lineErr != nil {
+		return
+	}
+	s, err := receipts.ParseStatement(p.envelope.Payload)
+	if p.statement, p.payload = s, err; err != nil {
+		return
+	}
+	p.session = s.Session()
+	if s.Kind == receipts.KindDecision || s.Kind == receipts.KindOutcome {
+		p.call = s.CallID()
+	}
 }
 
 // errNotJudged stands for a signature whose key could not be established.
 var errNotJudged = errors.New("no key to judge the signature by")
 
-func verifyAll(batch []parsed, key ed25519.PublicKey) {
-	onAllCores(batch, func(p *parsed) {
-		switch {
-		case p.lineErr != nil:
-		case key == nil:
-			p.signature = errNotJudged
-		default:
-			p.signature = p.envelope.Verify(key)
-		}
-	})
+// verify judges the signature by p.by.
+func (p *parsed) verify() {
+	switch {
+	case p.lineErr != nil:
+	case p.by == nil:
+		p.signature = errNotJudged
+	default:
+		p.signature = p.envelope.Verify(p.by)
+	}
 }
 
-// segment returns how many lines of the batch one key signs: up to and with
-// the first that brings new keys.
-func segment(batch []parsed) int {
-	for i := range batch {
-		if s := batch[i].statement; s != nil && s.Kind.BringsKeys() {
-			return i + 1
-		}
+// verifiedBy judges the signature by the key in force, unless that was done.
+func (p *parsed) verifiedBy(key ed25519.PublicKey) {
+	if !bytes.Equal(p.by, key) {
+		p.by = key
+		p.verify()
 	}
-	return len(batch)
 }

@@ -39,8 +39,8 @@ type frozenSet struct {
 // frozenVector names what is verified, held against what, with which pins.
 type frozenVector struct {
 	Name       string   `json:"name"`
-	Chain      string   `json:"chain,omitempty"`  // folder of a chain
-	Lines      *string  `json:"lines,omitempty"`  // the lines that replace the folder's; "" for none
+	Chain      string   `json:"chain,omitempty"` // folder of a chain
+	Lines      *string  `json:"lines,omitempty"` // the lines that replace the folder's; "" for none
 	Container  string   `json:"container,omitempty"`
 	Checkpoint string   `json:"checkpoint,omitempty"`
 	Flat       string   `json:"flat,omitempty"`

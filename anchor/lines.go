@@ -61,19 +61,16 @@ func newLineJudge(v *verdict, marks []mark) *lineJudge {
 		retired: map[[32]byte]ed25519.PublicKey{}, heads: map[string]bool{}}
 }
 
-// take judges a batch whose lines have been parsed.
+// take judges a batch whose lines have been parsed. The genesis is judged by
+// the key that it brings.
 func (j *lineJudge) take(batch []parsed) {
-	for len(batch) > 0 {
-		n := segment(batch)
-		key := j.key
-		if first := &batch[0]; j.fresh() && first.statement != nil && first.statement.Kind.OpensChain() {
-			key = first.statement.ReceiptKey
+	for i := range batch {
+		p, key := &batch[i], j.key
+		if s := p.statement; j.fresh() && s != nil && s.Kind.OpensChain() {
+			key = s.ReceiptKey
 		}
-		verifyAll(batch[:n], key)
-		for i := range batch[:n] {
-			j.line(&batch[i])
-		}
-		batch = batch[n:]
+		p.verifiedBy(key)
+		j.line(p)
 	}
 }
 
@@ -173,7 +170,7 @@ func (j *lineJudge) links(p *parsed) {
 	j.place(p, s.Seq)
 	j.keys(p)
 	j.prune.take(s)
-	j.story.take(j.verdict, s)
+	j.story.take(j.verdict, p)
 }
 
 // elsewhere says what in a signed line belongs to another place or chain.

@@ -25,9 +25,14 @@ func FuzzLines(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		v := newVerdict("fuzz", "", Trust{})
 		j := newLineJudge(v, []mark{{size: 2}, {size: 1}})
+		var all []parsed
 		for i, l := range bytes.Split(b, []byte("\n")) {
-			batch := []parsed{{line: chain.Line{Seq: uint64(i), Bytes: l}}}
-			parseAll(batch)
+			all = append(all, parsed{line: chain.Line{Seq: uint64(i), Bytes: l}})
+		}
+		in, stop := make(chan []parsed, 1), make(chan struct{})
+		in <- all
+		close(in)
+		for batch := range judgeAhead(in, stop) {
 			j.take(batch)
 		}
 		j.finish()

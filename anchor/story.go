@@ -88,12 +88,12 @@ func (t *story) afterEnd(v *verdict, s *receipts.Statement, name string) {
 		Detail: fmt.Sprintf("a %s receipt of a session that receipt %d had closed: no router writes one", s.Kind, closed)})
 }
 
-func (t *story) take(v *verdict, s *receipts.Statement) {
+func (t *story) take(v *verdict, p *parsed) {
+	s := p.statement
 	if t.salts != nil {
 		t.salted(s)
 	}
-	name := s.Text("session")
-	session := t.hash(name)
+	name, session := p.session, t.hash(p.session)
 	if len(t.closed) > 0 {
 		t.afterEnd(v, s, name)
 	}
@@ -110,10 +110,10 @@ func (t *story) take(v *verdict, s *receipts.Statement) {
 			t.interrupted++
 		}
 	case receipts.KindDecision:
-		t.decision(t.hash(s.Text("call", "id")))
+		t.decision(t.hash(p.call))
 	case receipts.KindOutcome:
 		t.outcomes++
-		delete(t.calls, t.hash(s.Text("call", "id")))
+		delete(t.calls, t.hash(p.call))
 	case receipts.KindGap:
 		t.gaps++
 		if strings.HasPrefix(s.Text("reason"), gapNotRun) {

@@ -112,9 +112,8 @@ func (v *verdict) claimedOrigin(s Source, heads []witnessedHead) string {
 func (j *lineJudge) run(s Source) {
 	stop := make(chan struct{})
 	defer close(stop)
-	batches, failed := readAhead(s.Chain.Lines(0), stop)
-	for batch := range batches {
-		parseAll(batch)
+	read, failed := readAhead(s.Chain.Lines(0), stop)
+	for batch := range judgeAhead(read, stop) {
 		j.take(batch)
 		if s.Progress != nil {
 			s.Progress(j.next)
@@ -313,6 +312,7 @@ func (v *verdict) snapshot(s *Snapshot, heads []witnessedHead, ring *keyring) []
 			good = append(good, h)
 		}
 	}
+	v.after(s)
 	if s.Stamped == nil {
 		v.noTime("the witness has no timestamp over a head of this chain yet")
 	} else {

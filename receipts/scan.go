@@ -202,27 +202,38 @@ func (s *scanner) name() ([]byte, error) {
 	return raw, nil
 }
 
+// plain are the bytes that stand for themselves inside a string.
+var plain = func() (p [256]bool) {
+	for c := 0x20; c < len(p); c++ {
+		p[c] = c != '"' && c != '\\'
+	}
+	return p
+}()
+
 // str scans a string and returns what stands between its quotes.
 func (s *scanner) str() (raw []byte, escaped bool, err error) {
 	s.i++
 	start := s.i
-	for s.i < len(s.b) {
-		switch c := s.b[s.i]; {
-		case c == '"':
+	for {
+		b, i := s.b, s.i
+		for i < len(b) && plain[b[i]] {
+			i++
+		}
+		s.i = i
+		switch {
+		case i == len(b):
+			return nil, false, s.bad("unfinished string")
+		case b[i] == '"':
 			s.i++
-			return s.b[start : s.i-1], escaped, nil
-		case c < 0x20:
+			return b[start:i], escaped, nil
+		case b[i] != '\\':
 			return nil, false, s.bad("control character in a string")
-		case c == '\\':
-			escaped = true
-			if err := s.escape(); err != nil {
-				return nil, false, err
-			}
-		default:
-			s.i++
+		}
+		escaped = true
+		if err := s.escape(); err != nil {
+			return nil, false, err
 		}
 	}
-	return nil, false, s.bad("unfinished string")
 }
 
 func (s *scanner) escape() error {
@@ -371,25 +382,24 @@ func appendEscaped(out, b []byte) ([]byte, int) {
 	return append(out, 0xe0|byte(r>>12), 0x80|byte(r>>6)&0x3f, 0x80|byte(r)&0x3f), 6
 }
 
-// members yields name and raw value of each member of a JSON object that has
-// been scanned before; of anything else it yields nothing.
-func members(obj []byte) iter.Seq2[string, []byte] {
-	return func(yield func(string, []byte) bool) {
-		s := scanner{b: obj, maxDepth: maxCommittedDepth}
-		s.space()
-		if s.peek() != '{' {
+// members calls each with name and raw value of each member of a JSON object
+// that has been scanned before; of anything else with none.
+func members(obj []byte, each func(name, raw []byte)) {
+	s := scanner{b: obj, maxDepth: maxCommittedDepth}
+	s.space()
+	if s.peek() != '{' {
+		return
+	}
+	s.i++
+	for {
+		name, err := s.name()
+		start := s.i
+		if err != nil || s.value() != nil {
 			return
 		}
-		s.i++
-		for {
-			name, err := s.name()
-			start := s.i
-			if err != nil || s.value() != nil || !yield(string(name), obj[start:s.i]) {
-				return
-			}
-			if done, err := s.next('}'); done || err != nil {
-				return
-			}
+		each(name, obj[start:s.i])
+		if done, err := s.next('}'); done || err != nil {
+			return
 		}
 	}
 }

@@ -38,7 +38,8 @@ type Statement struct {
 	Subjects   []Subject
 	Raw        []byte // the payload
 
-	predicate []byte
+	predicate     []byte
+	session, call []byte // values inside it, which every reader of a chain asks for
 }
 
 // ParseStatement parses a payload as formats.md's paragraph on strictness
@@ -103,19 +104,20 @@ func (s *Statement) parse() error {
 // where absent.
 func pick(obj []byte, names ...string) [][]byte {
 	out := make([][]byte, len(names))
-	for name, raw := range members(obj) {
+	members(obj, func(name, raw []byte) {
 		for i, want := range names {
-			if name == want {
+			if string(name) == want {
 				out[i] = raw
 			}
 		}
-	}
+	})
 	return out
 }
 
 func (s *Statement) parsePredicate() error {
 	p := pick(s.predicate, "format", "kind", "origin", "seq", "prev", "keySeq",
-		"headKey", "receiptKey", "erased", "notBefore")
+		"headKey", "receiptKey", "erased", "notBefore", "session", "call")
+	s.session, s.call = p[10], p[11]
 	if err := checkFormat(p[0]); err != nil {
 		return err
 	}
@@ -242,6 +244,18 @@ func (s *Statement) checkPrevSubject() error {
 		}
 	}
 	return nil
+}
+
+// Session is the session's name as the receipt states it, "" where it does not.
+func (s *Statement) Session() string {
+	v, _ := text(s.session)
+	return v
+}
+
+// CallID is the id that joins the receipts of one call, "" where there is none.
+func (s *Statement) CallID() string {
+	v, _ := text(pick(s.call, "id")[0])
+	return v
 }
 
 // Text returns the string at a path inside the predicate, "" where there is

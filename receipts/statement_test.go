@@ -177,3 +177,19 @@ func FuzzScanner(f *testing.F) {
 		}
 	})
 }
+
+// What a statement hands out beside its judged members equals a look-up by path.
+func TestSessionAndCall(t *testing.T) {
+	call := Call{ID: "c1", Server: "files", Tool: "read"}
+	c := testCommon()
+	c.Session = "s\"1"
+	for _, r := range []Receipt{
+		NewHeartbeat(c),
+		NewOutcome(c, Outcome{Call: call, Status: StatusOK}),
+	} {
+		s := mustStatement(t, mustSeal(t, r))
+		if s.Session() != s.Text("session") || s.CallID() != s.Text("call", "id") || s.Session() == "" {
+			t.Errorf("session %q, call %q in %s", s.Session(), s.CallID(), s.Raw)
+		}
+	}
+}
