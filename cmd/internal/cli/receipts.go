@@ -17,7 +17,8 @@ import (
 )
 
 func (a *app) receiptsCommand() *cobra.Command {
-	return group("receipts", "Read what was recorded", a.receiptsList(), a.receiptsShow(), a.receiptsProof(), a.receiptsOpen(), a.receiptsErase())
+	return group("receipts", "Read what was recorded", a.receiptsList(), a.receiptsShow(), a.receiptsTail(), a.receiptsGrep(), a.receiptsExport(),
+		a.receiptsProof(), a.receiptsOpen(), a.receiptsErase())
 }
 
 // chainFlag is the evidence folder a reading command looks at.
@@ -52,18 +53,22 @@ func (a *app) chainDir(named string) (string, error) {
 
 func (a *app) receiptsList() *cobra.Command {
 	var f chainFlag
+	var sel filter
 	var last uint64
-	c := f.flags(&cobra.Command{
+	c := sel.flags(f.flags(&cobra.Command{
 		Use: "list", Short: "List the receipts, a line each", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return a.read(f, func(r *chain.Reader) error { return a.listReceipts(r, last) })
+			if err := sel.parse(a.Now()); err != nil {
+				return err
+			}
+			return a.read(f, func(r *chain.Reader) error { return a.listReceipts(r, sel, last) })
 		},
-	})
+	}))
 	c.Flags().Uint64Var(&last, "last", 0, "only the newest N")
 	return c
 }
 
-func (a *app) listReceipts(r *chain.Reader, last uint64) error {
+func (a *app) listReceipts(r *chain.Reader, sel filter, last uint64) error {
 	size, err := r.Size()
 	if err != nil {
 		return err
@@ -72,27 +77,17 @@ func (a *app) listReceipts(r *chain.Reader, last uint64) error {
 	if last > 0 && last < size {
 		from = size - last
 	}
-	t := a.table("seq", "time", "kind", "what", "result")
-	for line, err := range r.Lines(from) {
-		if err != nil {
-			return err
-		}
-		if a.json {
-			a.listJSON(line)
-			continue
-		}
-		e := readEntry(line)
-		t.row(e.Seq, toSeconds(e.Time), e.Kind, e.What, e.Result)
+	l := a.newList()
+	if err := sel.each(r, from, func(rec record) error { l.add(rec.entry); return nil }); err != nil {
+		return err
 	}
-	if !a.json {
-		t.flush()
-	}
+	l.flush()
 	return nil
 }
 
-// listJSON prints one receipt as one line of JSON.
-func (a *app) listJSON(line chain.Line) {
-	b, err := json.Marshal(readEntry(line))
+// printEntry prints one receipt as one line of JSON.
+func (a *app) printEntry(e entry) {
+	b, err := json.Marshal(e)
 	if err != nil {
 		a.fail(err)
 		return
