@@ -1,19 +1,29 @@
 package proxy
 
 import (
+	"context"
 	"encoding/json"
 	"testing"
 
+	"toolguardian/proxy/backend"
 	"toolguardian/proxy/front"
 	"toolguardian/proxy/wire"
 )
+
+// alternating gives two results in turn, so that no call repeats itself.
+func alternating(a, b string) func(context.Context, string, json.RawMessage, backend.Observer) (backend.Reply, error) {
+	return func(context.Context, string, json.RawMessage, backend.Observer) (backend.Reply, error) {
+		a, b = b, a
+		return backend.Reply{Result: json.RawMessage(a)}, nil
+	}
+}
 
 // BenchmarkCall is what the router itself costs: no pipes, no process.
 func BenchmarkCall(b *testing.B) {
 	for _, mode := range []EvidenceMode{EvidenceOff, EvidenceOn} {
 		b.Run(string(mode), func(b *testing.B) {
 			m := newMemory(nil, echoTool)
-			m.answer = answers(`{"content":[{"type":"text","text":"hi"}]}`)
+			m.answer = alternating(`{"content":[{"type":"text","text":"hi"}]}`, `{"content":[{"type":"text","text":"ho"}]}`)
 			m.quiet = true
 			o := memories(map[string]*memory{"s": m})
 			o.Evidence, o.Recorder = mode, newRecorder(b, &diary{})

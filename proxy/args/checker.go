@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -156,48 +155,4 @@ func (s *schema) judge(args json.RawMessage, limit time.Duration) (json.RawMessa
 		value, faults = again, left
 	}
 	return nil, s.refusal(value, faults, limit)
-}
-
-// decode reads JSON with its numbers as text, and refuses numbers whose value
-// would be costly to form.
-func decode(raw json.RawMessage) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, fmt.Errorf("%w: %v", errUnchecked, err)
-	}
-	if !modest(v) {
-		return nil, fmt.Errorf("%w: a number is too long", errUnchecked)
-	}
-	return v, nil
-}
-
-// modest says whether every number is short, its exponent included.
-func modest(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, e := range v {
-			if !modest(e) {
-				return false
-			}
-		}
-	case []any:
-		for _, e := range v {
-			if !modest(e) {
-				return false
-			}
-		}
-	case json.Number:
-		return modestNumber(string(v))
-	}
-	return true
-}
-
-func modestNumber(s string) bool {
-	mantissa, exponent := s, ""
-	if i := bytes.IndexAny([]byte(s), "eE"); i >= 0 {
-		mantissa, exponent = s[:i], s[i+1:]
-	}
-	return len(mantissa) <= maxDigits && len(exponent) <= len("+400")
 }

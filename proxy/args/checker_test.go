@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 )
 
 // patient has time for a first compilation on a busy machine.
@@ -195,6 +197,32 @@ func FuzzCheck(f *testing.F) {
 		var bad *Error
 		if err == nil && !json.Valid(sent) || err != nil && !errors.As(err, &bad) {
 			t.Fatalf("sent %q (%v)", sent, err)
+		}
+	})
+}
+
+// The decoder reads what encoding/json reads, wherever a message's grammar was
+// checked before.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(` { "a" : [ 1.0 , "x\\\"\u0041\ud800" , null , true , {} , [] ] , "b" : -1e5 } `))
+	f.Add([]byte(`"\\"`))
+	f.Add([]byte(`{"a":1,"a":2}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, err := decode(b)
+		if !json.Valid(b) {
+			return
+		}
+		d := json.NewDecoder(bytes.NewReader(b))
+		d.UseNumber()
+		var want any
+		if err2 := d.Decode(&want); err2 != nil {
+			t.Fatal(err2)
+		}
+		if err == nil && utf8.Valid(b) && !reflect.DeepEqual(got, want) {
+			t.Fatalf("%q is %#v, want %#v", b, got, want)
+		}
+		if err != nil && !bytes.ContainsAny(b, "[{0123456789") {
+			t.Fatalf("%q: %v", b, err)
 		}
 	})
 }

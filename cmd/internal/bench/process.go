@@ -43,8 +43,10 @@ func routedSide(ctx context.Context, exe, dir, evidence string) (*side, error) {
 		Command string   `json:"command"`
 		Args    []string `json:"args"`
 	}
-	config, err := json.Marshal(map[string]map[string]server{
-		"mcpServers": {echoServer: {Command: exe, Args: []string{"bench", "echo"}}},
+	config, err := json.Marshal(map[string]any{
+		"mcpServers": map[string]server{echoServer: {Command: exe, Args: []string{"bench", "echo"}}},
+		// What is shortened is not passed on: the figures are of passing on.
+		"toolGuardian": map[string]any{"ladder": map[string]any{"exempt_tools": []string{echoTool}}},
 	})
 	if err != nil {
 		return nil, err
