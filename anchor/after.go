@@ -9,7 +9,7 @@ import (
 )
 
 // maxForkFiles bounds the fork files that are fetched: one convicts.
-const maxForkFiles = 4
+const maxForkFiles = 1
 
 // fetchAfter reads the origin's leaves behind its newest head, as of the same
 // log size, and the fork files that accuse it. The places are a witness's
