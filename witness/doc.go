@@ -27,6 +27,12 @@
 // Backup copies a log in use, checks the copy and writes its size and root
 // beside it; it never holds a key. Restore makes a new folder of it.
 //
+// A refused head that the key in force signed is compared with every recorded
+// head of its chain first: two histories under one key become a fork leaf, and
+// a file that convicts by itself. The same holds against us: shown a signature
+// of ours over what the log does not hold, the server signs nothing more, now
+// or after a restart (ErrMisbehaved).
+//
 // In a crash a batch is there with its checkpoint or not at all, and nobody was
 // told. A full disk fails the batch, and reading goes on. When a commit's
 // outcome is unknown, nothing more is signed and Run returns ErrFatal: the

@@ -102,7 +102,7 @@ func (s *Server) rehearse(apply func(*batch) error) error {
 
 func (s *Server) checkEnrol(req api.EnrolRequest, k api.KeyNote, note tlog.Note) error {
 	if k.Act != api.KeyEnrol {
-		return fmt.Errorf("%w: this release enrols; %s is not taken here", api.ErrBadRequest, k.Act)
+		return fmt.Errorf("%w: %s is not taken here: a rotation goes to /key", api.ErrBadRequest, k.Act)
 	}
 	if err := asBadRequest(api.CheckFirstKey(*k.New)); err != nil {
 		return err

@@ -13,8 +13,7 @@ import (
 // LeafType names what a leaf of the witness log says.
 type LeafType string
 
-// The leaf types. This release writes head, key, event and time; the others
-// are reserved, parsed and shown.
+// The leaf types. One of another name is hashed, linked and shown.
 const (
 	LeafHead     LeafType = "head"
 	LeafKey      LeafType = "key"

@@ -15,7 +15,7 @@ import (
 // KeyAct is what a key note does.
 type KeyAct string
 
-// The acts of a key note. This release enrols; rotate and revoke are parsed.
+// The acts of a key note. What may follow what is for KeyHistory to say.
 const (
 	KeyEnrol  KeyAct = "enrol"
 	KeyRotate KeyAct = "rotate"
