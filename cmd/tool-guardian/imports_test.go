@@ -35,6 +35,7 @@ var allowed = map[string][]string{
 	"proxy/journal":           {},
 	"proxy/shape":             {"proxy/wire"},
 	"proxy/spill":             {},
+	"proxy/setup":             {"proxy/config"},
 	"proxy": {"policy", "receipts", "proxy/wire", "proxy/backend", "proxy/catalogue",
 		"proxy/front", "proxy/config", "proxy/args", "proxy/guard", "proxy/journal",
 		"proxy/shape", "proxy/spill"},

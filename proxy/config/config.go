@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +36,10 @@ type Options struct {
 	Home    string   // the product's folder: $TOOL_GUARDIAN_HOME or ~/.tool-guardian
 	GOOS    string   // empty: the running one
 	Self    string   // path of the running binary, to recognise itself
+
+	// Pending is read in place of the file that Flag names, which need not
+	// exist: what a config would be. nil: the file is read.
+	Pending []byte
 }
 
 // Config is what was found. No file anywhere is a Config without servers.
@@ -71,6 +76,18 @@ type Server struct {
 
 	used       []string // variables that were expanded in it
 	unresolved []string // variables that stayed literal
+}
+
+// Check says whether a config of this text could be used; the error is a
+// *FileError with line and column. Single entries are not judged.
+func Check(file string, text []byte) error {
+	_, err := parse(file, bytes.Clone(text)) // which writes over comments
+	return err
+}
+
+// IsSelf says whether a command starts this router, self being its path.
+func IsSelf(command string, args []string, self string) bool {
+	return entry{rawEntry: rawEntry{Command: command, Args: args}}.isSelf(newSelf(self))
 }
 
 // Load finds and reads the config and its .env. It starts nothing and writes

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,6 +40,9 @@ func newLoader(o Options) *loader {
 // consent the project's own files, the product's folder. It returns nil when
 // there is no file.
 func (l *loader) find() (*document, error) {
+	if l.opt.Pending != nil {
+		return parse(l.path(l.opt.Flag), bytes.Clone(l.opt.Pending))
+	}
 	if l.opt.Flag != "" {
 		return l.named(l.opt.Flag, "--config")
 	}
