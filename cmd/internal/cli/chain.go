@@ -7,6 +7,7 @@ import (
 
 	"toolguardian/anchor"
 	"toolguardian/chain"
+	"toolguardian/receipts"
 )
 
 func (a *app) chainCommand() *cobra.Command {
@@ -31,6 +32,12 @@ func (a *app) chainStatus() *cobra.Command {
 				return nil
 			}
 			a.print("folder    %s\norigin    %s\nhead key  %s\nreceipts  %d\n", st.Dir, st.Origin, st.HeadKey, st.Size)
+			if st.Rotated > 0 {
+				a.print("rotated   by receipt %d\n", st.Rotated)
+			}
+			if st.Pruned > 0 {
+				a.print("pruned    before %d\n", st.Pruned)
+			}
 			if st.Repair != "" {
 				a.print("repair    %s\n", st.Repair)
 			}
@@ -43,7 +50,9 @@ func (a *app) chainStatus() *cobra.Command {
 type chainState struct {
 	Dir     string `json:"dir"`
 	Origin  string `json:"origin"`
-	HeadKey string `json:"headKey"` // of the genesis; a rotation may have followed
+	HeadKey string `json:"headKey"`           // in force
+	Rotated uint64 `json:"rotated,omitempty"` // the receipt that put it in force, 0 for the genesis
+	Pruned  uint64 `json:"pruned,omitempty"`  // receipts before this one are hashes alone
 	Size    uint64 `json:"size"`
 	Repair  string `json:"repair,omitempty"`
 }
@@ -58,15 +67,29 @@ func readStatus(dir string) (chainState, error) {
 	if st.Size, err = r.Size(); err != nil {
 		return st, err
 	}
-	genesis, err := readStatement(r, 0)
+	keys, err := keysInForce(r, st.Size)
 	if err != nil {
 		return st, err
 	}
-	st.Origin, st.HeadKey = genesis.Origin, genesis.HeadKey
+	st.Origin, st.HeadKey, st.Rotated, st.Pruned = keys.Origin, keys.HeadKey, keys.Seq, r.Pruned()
 	if fix, err := chain.Inspect(chain.Options{Dir: dir}); err == nil && fix.Needed() {
 		st.Repair = "needed: tool-guardian chain repair shows what it would do"
 	}
 	return st, nil
+}
+
+// keysInForce is the genesis or rotation that the newest receipt names; the
+// genesis where that one cannot be read.
+func keysInForce(r *chain.Reader, size uint64) (*receipts.Statement, error) {
+	if last, err := readStatement(r, max(size, 1)-1); err == nil {
+		if last.Kind.BringsKeys() {
+			return last, nil
+		}
+		if keys, err := readStatement(r, last.KeySeq); err == nil && keys.Kind.BringsKeys() {
+			return keys, nil
+		}
+	}
+	return readStatement(r, 0)
 }
 
 func (a *app) chainVerify() *cobra.Command {
