@@ -190,6 +190,11 @@ func (c *Chain) put(r receipts.Receipt) (receipts.Position, error) {
 	if err := c.roll(); err != nil {
 		return receipts.Position{}, err
 	}
+	return c.putHere(r)
+}
+
+// putHere writes into the segment that is open, however full or old it is.
+func (c *Chain) putHere(r receipts.Receipt) (receipts.Position, error) {
 	link := receipts.Link{Origin: c.place.origin, Seq: c.place.seq, Prev: c.place.prev, KeySeq: c.place.keySeq}
 	line, err := receipts.Seal(r, link, c.keys.receipt)
 	if err != nil {

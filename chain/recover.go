@@ -88,7 +88,9 @@ func (c *Chain) recover(f *found) error {
 func (c *Chain) tell(f *found) error {
 	if f.torn() > 0 {
 		name := stem(f.segment) + segmentSuffix
-		if _, err := c.put(receipts.NewRecovered(c.common(), name, f.good, f.torn())); err != nil {
+		// Over the torn bytes, in their own segment: left in one that is no longer
+		// the last, they would count as damage.
+		if _, err := c.putHere(receipts.NewRecovered(c.common(), name, f.good, f.torn())); err != nil {
 			return fmt.Errorf("tell of torn tail: %w", err)
 		}
 		if err := c.seg.lines.Truncate(c.seg.end); err != nil {
