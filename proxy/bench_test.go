@@ -3,10 +3,15 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"log/slog"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"toolguardian/proxy/backend"
 	"toolguardian/proxy/front"
+	"toolguardian/proxy/journal"
+	"toolguardian/proxy/spill"
 	"toolguardian/proxy/wire"
 )
 
@@ -41,6 +46,36 @@ func BenchmarkCall(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkLargeCall passes 64 KB in both directions, through every step but
+// the evidence.
+func BenchmarkLargeCall(b *testing.B) {
+	text := strings.Repeat("x", 64<<10)
+	m := newMemory(nil, echoTool)
+	m.answer = alternating(longResult(text), longResult(text+"."))
+	m.quiet = true
+	store, err := spill.New(spill.Options{Dir: b.TempDir()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	o := memories(map[string]*memory{"s": m})
+	o.Spills, o.Calls = store, journal.OpenCalls(filepath.Join(b.TempDir(), "calls.jsonl"), slog.New(slog.DiscardHandler))
+	defer o.Calls.Close()
+	o.Config.ToolGuardian = []byte(`{"ladder":{"exempt_tools":["echo"]}}`)
+	r := newRouter(b, o)
+	r.startAll(b.Context())
+	s := &front.Session{ID: "one", Principal: "p"}
+	if err := r.OpenSession(b.Context(), s); err != nil {
+		b.Fatal(err)
+	}
+	call := front.Call{ID: wire.IntID(1), Name: callTool, Arguments: json.RawMessage(`{"server":"s","tool":"echo","args":{"text":"` + text + `"}}`)}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.CallTool(b.Context(), s, call); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

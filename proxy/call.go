@@ -238,7 +238,7 @@ func (r *Router) late(ctx context.Context, t *trip) func(backend.Reply) {
 	}
 	return func(reply backend.Reply) {
 		go func() {
-			e := arrived(reply)
+			e, _ := arrived(reply)
 			e.changes, e.took = []string{notDelivered}, r.o.Now().Sub(t.began)
 			r.evidence.late(ctx, t, e)
 		}()

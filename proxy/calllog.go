@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -128,13 +129,64 @@ func textChars(result json.RawMessage) (n int) {
 	blocks, err := wire.Elements(wire.Get(result, "content"))
 	found := false
 	for _, b := range blocks {
-		if kind, _ := wire.GetString(b, "type"); kind == "text" {
-			text, _ := wire.GetString(b, "text")
-			n, found = n+utf8.RuneCountInString(text), true
+		if text := blockText(b); text != nil {
+			n, found = n+quotedChars(text), true
 		}
 	}
 	if err != nil || !found {
 		return utf8.RuneCount(result)
 	}
 	return n
+}
+
+// blockText is the JSON string of a text block, nil of any other block.
+func blockText(block json.RawMessage) (text json.RawMessage) {
+	isText := false
+	for m, err := range wire.Members(block) {
+		switch {
+		case err != nil:
+			return nil
+		case m.Key == "type":
+			isText = string(m.Value) == `"text"`
+		case m.Key == "text" && m.Value[0] == '"':
+			text = m.Value
+		}
+	}
+	if !isText {
+		return nil
+	}
+	return text
+}
+
+// quotedChars counts the characters a JSON string stands for, without forming
+// it.
+func quotedChars(quoted []byte) int {
+	inner := quoted[1 : len(quoted)-1]
+	n := utf8.RuneCount(inner)
+	for {
+		i := bytes.IndexByte(inner, '\\')
+		if i < 0 {
+			return n
+		}
+		size := len(`\n`)
+		if inner[i+1] == 'u' {
+			size = len(`\u0041`)
+			if pair(inner[i:]) {
+				size *= 2
+			}
+		}
+		n, inner = n-(size-1), inner[i+size:]
+	}
+}
+
+// pair says whether two escapes that stand for one character come first
+// (RFC 8259 section 7).
+func pair(b []byte) bool {
+	return surrogate(b, "89abAB") && surrogate(b[min(6, len(b)):], "cdefCDEF")
+}
+
+// surrogate says whether an escape from d800 on comes first, with one of these
+// second digits.
+func surrogate(b []byte, digits string) bool {
+	return len(b) >= 6 && b[0] == '\\' && b[1] == 'u' && b[2]|0x20 == 'd' && strings.IndexByte(digits, b[3]) >= 0
 }

@@ -104,3 +104,18 @@ func TestCallLog(t *testing.T) {
 		t.Errorf("a value is in the log:\n%s", text)
 	}
 }
+
+func FuzzQuotedChars(f *testing.F) {
+	for _, s := range []string{`""`, `"å\"\\\n\u0041"`, `"\ud83d\uDE00"`, `"\ud83dx"`, `"\ud83d\ud83d\ude00"`, `"\udc00\\u"`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var text string
+		if len(b) < 2 || b[0] != '"' || json.Unmarshal(b, &text) != nil || b[len(b)-1] != '"' {
+			return
+		}
+		if got, want := quotedChars(b), utf8.RuneCountInString(text); got != want {
+			t.Errorf("%s: %d characters, want %d", b, got, want)
+		}
+	})
+}

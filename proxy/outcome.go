@@ -36,23 +36,25 @@ func (r *Router) ended(ctx context.Context, t *trip, reply backend.Reply, err er
 	return e
 }
 
-// arrived is the state of a call that was answered, and the bytes of that.
-func arrived(reply backend.Reply) end {
+// arrived is the state of a call that was answered, the bytes of that, and what
+// they hold, if they are a result.
+func arrived(reply backend.Reply) (end, result) {
 	if reply.Err != nil {
 		e := end{status: receipts.StatusProtocolError, received: reply.Err.Raw}
 		if reply.Result != nil {
 			e.received = reply.Result
 		}
-		return e
+		return e, result{}
 	}
 	res, err := readResult(reply.Result)
+	e := end{status: receipts.StatusOK, received: reply.Result}
 	switch {
 	case err != nil:
-		return end{status: receipts.StatusProtocolError, received: reply.Result}
+		e.status = receipts.StatusProtocolError
 	case res.failed:
-		return end{status: receipts.StatusToolError, received: reply.Result}
+		e.status = receipts.StatusToolError
 	}
-	return end{status: receipts.StatusOK, received: reply.Result}
+	return e, res
 }
 
 // outcome forms what the client is shown.
@@ -60,7 +62,7 @@ func (r *Router) outcome(ctx context.Context, t *trip, reply backend.Reply, err 
 	if err != nil {
 		return r.failure(err)
 	}
-	e := arrived(reply)
+	e, res := arrived(reply)
 	switch {
 	case reply.Err != nil:
 		e.delivered = protocolError(t, reply.Err).result(r.o.RawResults)
@@ -69,20 +71,23 @@ func (r *Router) outcome(ctx context.Context, t *trip, reply backend.Reply, err 
 	case r.o.RawResults:
 		e.delivered = e.received
 	default:
-		r.success(ctx, t, &e)
+		r.success(ctx, t, &e, res)
 	}
 	return e
 }
 
 // success shortens a result and splices what the router says around the
 // backend's own blocks. What cannot be spliced passes as it came.
-func (r *Router) success(ctx context.Context, t *trip, e *end) {
+func (r *Router) success(ctx context.Context, t *trip, e *end, res result) {
 	next := nextAnswer
 	if e.status == receipts.StatusToolError {
 		next = nextFailed
 	}
+	var err error
 	raw, changes := r.shape(ctx, t, e.received)
-	res, err := readResult(raw)
+	if changes != nil {
+		res, err = readResult(raw)
+	}
 	if err == nil {
 		var more []string
 		e.delivered, more, err = res.deliver(t.notices, next)
