@@ -26,7 +26,8 @@ const deadline = 20 * time.Second
 // TestMain lets the scripts run this test binary as tool-guardian itself.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"tool-guardian": func() { os.Exit(cli.Main(os.Args[1:], cli.System())) },
+		"tool-guardian":       func() { os.Exit(cli.Main(os.Args[1:], cli.System())) },
+		"tool-guardian-setup": func() { os.Exit(cli.Main(os.Args[1:], cli.System())) },
 	})
 }
 

@@ -46,7 +46,7 @@ func (d *draft) insert(o hujson.Value, key string, v json.RawMessage) []byte {
 	last := all[len(all)-1]
 	indent, before := d.indentAt(last.Name.StartOffset), " "
 	switch comma := last.Value.EndOffset; {
-	case d.ownLine(last.Name.StartOffset):
+	case bytes.Contains(last.Name.BeforeExtra, []byte("\n")): // members stand on lines of their own
 		before = d.eol + indent
 	case bytes.Contains(d.text[comma:at], []byte("//")):
 		before = d.eol + indent + d.unit // nothing may follow such a comment
@@ -64,12 +64,6 @@ func (d *draft) insert(o hujson.Value, key string, v json.RawMessage) []byte {
 func trailingComma(o hujson.Value) bool {
 	all := members(o)
 	return len(all) > 0 && all[len(all)-1].Value.AfterExtra != nil
-}
-
-// ownLine says whether nothing but blanks stands before an offset in its line.
-func (d *draft) ownLine(offset int) bool {
-	line := d.text[bytes.LastIndexByte(d.text[:offset], '\n')+1 : offset]
-	return len(line) < offset && len(bytes.TrimSpace(line)) == 0
 }
 
 // cut takes out one member with its comma. Comments stay, for whose they are

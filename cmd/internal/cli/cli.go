@@ -59,6 +59,7 @@ func verdict(c Code) error {
 // Streams are the process's three streams and its environment, so that a
 // test can run a command without a process.
 type Streams struct {
+	Name     string // the program's, as it was called
 	In       io.Reader
 	Out, Err io.Writer
 	Getenv   func(string) string
@@ -68,7 +69,7 @@ type Streams struct {
 
 // System is the real process.
 func System() Streams {
-	return Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Environ: os.Environ, Now: time.Now}
+	return Streams{Name: os.Args[0], In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Environ: os.Environ, Now: time.Now}
 }
 
 // app is what every command shares.
@@ -103,12 +104,20 @@ func Main(args []string, s Streams) int {
 	if backend.SupervisorMain() {
 		return 0
 	}
+	if program(s.Name) == setupName {
+		args = append([]string{"setup"}, args...)
+	}
 	in, restore := pollable(s.In)
 	defer restore()
 	s.In = in
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	return int(run(ctx, args, s))
+}
+
+// program is a program's name without folder and Windows ending.
+func program(path string) string {
+	return strings.TrimSuffix(path[strings.LastIndexAny(path, `/\`)+1:], ".exe")
 }
 
 func run(ctx context.Context, args []string, s Streams) Code {

@@ -105,15 +105,11 @@ func (a *app) serve(ctx context.Context, o proxy.Options, state *journal.State) 
 }
 
 func (a *app) loadConfig(f routeOptions, home string) (*config.Config, error) {
-	cwd, err := os.Getwd()
+	where, err := a.where(f, home)
 	if err != nil {
 		return nil, err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := config.Load(config.Options{Flag: f.config, EnvFile: f.envFile, Environ: a.Environ(), Cwd: cwd, Home: home, Self: self})
+	cfg, err := config.Load(where)
 	if errors.Is(err, config.ErrMissing) {
 		return nil, usagef("%v", err)
 	}
