@@ -129,14 +129,17 @@ func (v *verdict) checkedAt(axis AxisName, before string, size uint64, after str
 		v.sized[key] = s
 		v.axes[axis].Checked = append(v.axes[axis].Checked, "")
 	}
-	if !slices.Contains(s.sizes, size) {
-		s.sizes = append(s.sizes, size)
-		slices.Sort(s.sizes)
+	if i, found := slices.BinarySearch(s.sizes, size); !found {
+		s.sizes = slices.Insert(s.sizes, i, size)
 	}
 	v.axes[axis].Checked[s.at] = before + " " + listed(s.sizes) + after
 }
 
+// listed names sizes in order, or counts them where they are many.
 func listed(sizes []uint64) string {
+	if n := len(sizes); n > 6 {
+		return fmt.Sprintf("%d to %d (%d of them)", sizes[0], sizes[n-1], n)
+	}
 	words := make([]string, len(sizes))
 	for i, n := range sizes {
 		words[i] = uintText(n)

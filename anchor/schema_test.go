@@ -12,6 +12,7 @@ import (
 
 	"toolguardian/anchor"
 	"toolguardian/chain"
+	"toolguardian/chain/tlog"
 )
 
 // reportSchema is the published form of a report.
@@ -156,4 +157,36 @@ func verifyPart(t testing.TB, dir string, w *world, from, to uint64) anchor.Repo
 	}
 	defer rd.Close()
 	return anchor.Verify(anchor.Source{Target: dir, Chain: rd, Witness: w.snapshot, From: &from, To: &to}, w.trust())
+}
+
+// A report on an anchor file with many heads stays a report.
+func TestReportOnManyHeads(t *testing.T) {
+	w := newWorld(t)
+	rd, err := chain.OpenReader(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rd.Close()
+	var tree tlog.Frontier
+	var flat []byte
+	for line, err := range rd.Lines(0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree.Append(tlog.LeafHash(line.Bytes))
+		head, err := anchor.FlatLine(signNote(t, w, tlog.Checkpoint{Origin: w.origin, Size: tree.Size(), Root: tree.Root()}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		flat = append(append(flat, head...), '\n')
+	}
+	tr := w.trust()
+	tr.ChainPolicy = policy(t, "log "+w.key.String()+"\nquorum none\n")
+	r := anchor.Verify(anchor.Source{Target: w.dir, Chain: rd, Flat: flat}, tr)
+	if r.Exit != 0 || r.Witnessed != w.size || !strings.Contains(text(r), "head of size 1 to 27 (27 of them) signed by the chain's key") {
+		t.Error(text(r))
+	}
+	if n := strings.Count(text(r), "\n"); n > 40 {
+		t.Errorf("%d lines", n)
+	}
 }

@@ -118,12 +118,18 @@ func (f Finding) write(b *strings.Builder) {
 	}
 }
 
+// maxLines of one axis keep a report on many heads readable.
+const maxLines = 16
+
 func (r Report) writeChecked(b *strings.Builder) {
 	b.WriteString("What was checked:\n")
 	for _, a := range r.Axes {
 		fmt.Fprintf(b, "  %-13s %s\n", a.Name, a.State)
-		for _, line := range a.Checked {
+		for _, line := range a.Checked[:min(len(a.Checked), maxLines)] {
 			fmt.Fprintf(b, "    + %s\n", brief(line))
+		}
+		if more := len(a.Checked) - maxLines; more > 0 {
+			fmt.Fprintf(b, "    + %d more, in --json\n", more)
 		}
 	}
 }

@@ -82,9 +82,6 @@ func (t Trust) chainPins(origin string) []tlog.Vkey {
 	return keys
 }
 
-// pinsWitness reports whether any witness key is pinned at all.
-func (t Trust) pinsWitness() bool { return len(t.WitnessKeys) > 0 || t.Policy != nil }
-
 // pinsChain reports whether the chain is pinned in any way.
 func (t Trust) pinsChain() bool {
 	return len(t.ChainKeys) > 0 || t.Origin != "" || t.ChainPolicy != nil && len(t.ChainPolicy.Logs()) > 0

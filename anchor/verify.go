@@ -61,13 +61,6 @@ func Verify(s Source, t Trust) Report {
 	return v.close()
 }
 
-// outside is what the chain is held against: heads with their sources.
-type outside struct {
-	heads    []witnessedHead
-	consults bool // a witness or a kept file was given
-	logged   bool // the heads come from a witness log
-}
-
 func (s Source) consults() bool {
 	return s.Witness != nil || s.Checkpoint != nil || s.Flat != nil
 }
@@ -216,7 +209,7 @@ func (v *verdict) keptHeads(s Source, heads []witnessedHead, ring keyring) []wit
 		}
 	}
 	if foreign := len(heads) - len(own); foreign > 0 {
-		v.unchecked(AxisWitness, "%d heads of other origins than %s", foreign, ring.origin)
+		v.unchecked(AxisWitness, "%s of other origins than %s", counted(foreign, "head", "heads"), ring.origin)
 	}
 	if s.Flat != nil && v.trust.ChainPolicy == nil {
 		good = v.flatHolds(own, ring)
@@ -280,7 +273,7 @@ func (v *verdict) forked(heads []witnessedHead) {
 			continue
 		}
 		v.find(Finding{Reason: Fork, Axis: AxisChain, Index: at(h.checkpoint.Size), Have: other.checkpoint.Root.Hex(), Want: h.checkpoint.Root.Hex(),
-			Detail: "the chain's key signed two roots for one size", Next: "keep the fork file: it convicts by itself"})
+			Detail: "the chain's key signed two roots for one size", Next: "keep the fork file, which convicts by itself: --json has it under proofs"})
 		v.rep.Proofs = append(v.rep.Proofs, ProofFile{Name: fmt.Sprintf("fork-%d.txt", h.checkpoint.Size), Bytes: forkFile(other, h)})
 	}
 }
