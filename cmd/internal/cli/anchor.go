@@ -71,8 +71,19 @@ func (a *app) anchorEnroll() *cobra.Command {
 			if token == "" && len(pinned) == 0 {
 				return usagef("give --token from `tool-guardian witness token`, or --witness-key for each key of the witness")
 			}
+			if !isURL(url) {
+				return usagef("--witness %q: the address of a witness begins with http:// or https://", url)
+			}
+			if tsaCA != "" { // before the token is spent
+				if _, err := readRoots(tsaCA); err != nil {
+					return err
+				}
+			}
 			return a.withChain(c.Context(), func(ch *chain.Chain, dir string) error {
 				w, err := anchor.Enroll(c.Context(), ch, anchor.Enrolment{Dir: dir, URL: url, Token: token, Keys: pinned})
+				if err != nil && unreached(err) {
+					return fmt.Errorf("%w; %s", err, seeThatItRuns)
+				}
 				if err != nil {
 					return err
 				}
@@ -109,7 +120,7 @@ func (a *app) anchorStatus() *cobra.Command {
 			}
 			st, err := anchor.ReadStatus(dir, a.Now())
 			if err != nil {
-				return err
+				return noChain(dir, err)
 			}
 			if a.json {
 				a.printJSON(st)
@@ -133,14 +144,20 @@ func (a *app) printAnchorStatus(st anchor.Status) {
 		if w.Cosigned != nil {
 			cosigned = w.Cosigned.UTC().Format(time.DateTime)
 		}
-		log := "cosigned, not logged"
-		if w.Logged {
-			log = fmt.Sprintf("size %d", w.LogSize)
-		}
-		t.row(w.Name, w.Size, fmt.Sprintf("%d receipts, %.0f s", w.Lag, w.LagSeconds), cosigned, log,
+		t.row(w.Name, w.Size, fmt.Sprintf("%d receipts, %.0f s", w.Lag, w.LagSeconds), cosigned, logged(w),
 			strings.Join(append(w.Alarms, w.LastError), " "))
 	}
 	t.flush()
+}
+
+func logged(w anchor.WitnessStatus) string {
+	switch {
+	case w.Logged:
+		return fmt.Sprintf("size %d", w.LogSize)
+	case w.Cosigned == nil:
+		return "nothing yet"
+	}
+	return "cosigned, not logged"
 }
 
 func (a *app) anchorPush() *cobra.Command {

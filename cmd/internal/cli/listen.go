@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,7 +40,11 @@ func (l listenOptions) open() (net.Listener, error) {
 	if host == "" {
 		host = "127.0.0.1"
 	}
-	return net.Listen("tcp", net.JoinHostPort(host, port))
+	ln, err := net.Listen("tcp", net.JoinHostPort(host, port))
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%w: another program has that port; stop it or choose another with --listen, port 0 for any free one", err)
+	}
+	return ln, err
 }
 
 // listenAndServe serves until ctx ends, then lets running requests finish.

@@ -38,7 +38,7 @@ func (a *app) receiptsProof() *cobra.Command {
 func (a *app) proveReceipt(ctx context.Context, dir string, seq uint64, url, out string) error {
 	origin, err := anchor.OriginOf(dir)
 	if err != nil {
-		return err
+		return noChain(dir, err)
 	}
 	if url == "" {
 		if url, err = firstWitness(dir, origin); err != nil {
@@ -47,6 +47,9 @@ func (a *app) proveReceipt(ctx context.Context, dir string, seq uint64, url, out
 	}
 	snapshot, err := anchor.Fetch(ctx, api.New(url, nil), url, origin, 0)
 	if err != nil {
+		if unreached(err) {
+			err = fmt.Errorf("%w; %s", err, seeThatItRuns)
+		}
 		return fmt.Errorf("the witness at %s did not give its evidence: %w", url, err)
 	}
 	proof, err := buildProof(dir, seq, snapshot)
@@ -85,6 +88,9 @@ func buildProof(dir string, seq uint64, s *anchor.Snapshot) (anchor.Container, e
 	defer r.Close()
 	size, err := r.Size()
 	if err != nil {
+		return anchor.Container{}, err
+	}
+	if err := within(r, seq); err != nil {
 		return anchor.Container{}, err
 	}
 	tree, err := anchor.ReadTree(r, size)

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -37,10 +40,18 @@ func (a *app) read(f chainFlag, act func(*chain.Reader) error) error {
 	}
 	r, err := chain.OpenReader(dir)
 	if err != nil {
-		return err
+		return noChain(dir, err)
 	}
 	defer r.Close()
 	return act(r)
+}
+
+// noChain says of a folder without a chain how one comes about.
+func noChain(dir string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, chain.ErrNoChain) {
+		return fmt.Errorf("there is no chain in %s: the router makes one at its first start; --chain names another folder", dir)
+	}
+	return err
 }
 
 // chainDir is the named folder, else the user's own.
@@ -82,6 +93,9 @@ func (a *app) listReceipts(r *chain.Reader, sel filter, last uint64) error {
 		return err
 	}
 	l.flush()
+	if l.rows == 0 && size > from {
+		a.say("none of %d receipts matches", size-from)
+	}
 	return nil
 }
 
@@ -166,6 +180,9 @@ func (a *app) receiptsShow() *cobra.Command {
 }
 
 func (a *app) showReceipt(r *chain.Reader, seq uint64) error {
+	if err := within(r, seq); err != nil {
+		return err
+	}
 	line, err := r.Line(seq)
 	if err != nil {
 		return err
@@ -194,6 +211,15 @@ func readStatement(r *chain.Reader, seq uint64) (*receipts.Statement, error) {
 		return nil, fmt.Errorf("receipt %d: %w", seq, err)
 	}
 	return receipts.ParseStatement(env.Payload)
+}
+
+// within refuses the number of a receipt that is not there yet.
+func within(r *chain.Reader, seq uint64) error {
+	size, err := r.Size()
+	if err == nil && seq >= size {
+		return fmt.Errorf("there is no receipt %d: the chain holds %d, numbered from 0; receipts list shows them", seq, size)
+	}
+	return err
 }
 
 func parseSeq(s string) (uint64, error) {
@@ -244,17 +270,23 @@ func fieldNames() string {
 }
 
 func (a *app) openField(r *chain.Reader, seq uint64, field receipts.FieldID, data []byte, out string) error {
-	salt, err := r.Salt(seq, field)
-	if err != nil {
+	if err := within(r, seq); err != nil {
 		return err
 	}
 	st, err := readStatement(r, seq)
 	if err != nil {
 		return err
 	}
+	if !has(st, field) {
+		return fmt.Errorf("receipt %d (%s) commits to no %s; receipts show %d lists its fields", seq, st.Kind, field, seq)
+	}
+	salt, err := r.Salt(seq, field)
+	if err != nil {
+		return err
+	}
 	commitment := receipts.Commit(field, salt, data).Commitment
 	if !committed(st, field, commitment) {
-		return fmt.Errorf("receipt %d commits to other bytes as %s; the file given hashes to %x", seq, field, commitment)
+		return fmt.Errorf("receipt %d commits to other bytes as %s; the file given hashes to %x: it must be the exact bytes, without a newline that an editor added", seq, field, commitment)
 	}
 	if out == "" {
 		out = fmt.Sprintf("%d.%s.open", seq, field)
@@ -264,6 +296,10 @@ func (a *app) openField(r *chain.Reader, seq uint64, field receipts.FieldID, dat
 	}
 	a.print("%s  %s\n", hex.EncodeToString(commitment[:]), out)
 	return nil
+}
+
+func has(st *receipts.Statement, field receipts.FieldID) bool {
+	return slices.ContainsFunc(st.Subjects, func(s receipts.Subject) bool { return s.Name == field.String() })
 }
 
 func committed(st *receipts.Statement, field receipts.FieldID, commitment [32]byte) bool {

@@ -3,12 +3,14 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"regexp"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"toolguardian/chain"
+	"toolguardian/chain/tlog"
 	"toolguardian/receipts"
 )
 
@@ -209,13 +211,33 @@ func (a *app) tailStart(f chainFlag, last uint64) (next uint64, err error) {
 	return next, err
 }
 
+// brief is what a receipt is about, for a line of a terminal: of a key, the name
+// shortened and the ID. receipts show and --json have it whole.
+func brief(e entry) string {
+	switch receipts.Kind(e.Kind) {
+	case receipts.KindGenesis, receipts.KindSuccessor, receipts.KindRotation:
+	default:
+		return e.What
+	}
+	k, err := tlog.ParseVkey(e.What)
+	if err != nil {
+		return e.What
+	}
+	const most = 26
+	name := []rune(k.Name)
+	if len(name) > most {
+		name = append(name[:most-1], '…')
+	}
+	return fmt.Sprintf("%s+%08x", string(name), k.ID)
+}
+
 // printRow prints a receipt by itself, where no table can be awaited.
 func (a *app) printRow(e entry) {
 	if a.json {
 		a.printEntry(e)
 		return
 	}
-	a.print("%7d  %s  %-13s  %-30s  %s\n", e.Seq, toSeconds(e.Time), e.Kind, e.What, e.Result)
+	a.print("%7d  %s  %-13s  %-30s  %s\n", e.Seq, toSeconds(e.Time), e.Kind, brief(e), e.Result)
 }
 
 // list prints receipts as a table, or for machines a line each.
@@ -235,7 +257,7 @@ func (l *list) add(e entry) {
 		l.a.printEntry(e)
 		return
 	}
-	l.t.row(e.Seq, toSeconds(e.Time), e.Kind, e.What, e.Result)
+	l.t.row(e.Seq, toSeconds(e.Time), e.Kind, brief(e), e.Result)
 }
 
 func (l *list) flush() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -223,6 +224,23 @@ func expected(t anchor.Trust) string {
 	return t.ChainKeys[0].Name
 }
 
+// noEvidence ends a command that asked a witness in vain. One that cannot be
+// reached says nothing about the chain: that is no FAIL.
+func noEvidence(against string, err error) error {
+	err = fmt.Errorf("the witness at %s did not give its evidence: %w", against, err)
+	if unreached(err) {
+		return &exitError{Incomplete, fmt.Errorf("INCOMPLETE: %w; %s", err, seeThatItRuns)}
+	}
+	return err
+}
+
+const seeThatItRuns = "see that it runs and can be reached from here"
+
+// unreached tells an answer that is lacking from one that is wrong.
+func unreached(err error) bool {
+	return errors.As(err, new(*url.Error)) || errors.As(err, new(api.ErrRateLimited)) || errors.Is(err, api.ErrUnavailable)
+}
+
 func readProof(name string) (b []byte, origin string, err error) {
 	if b, err = readInput(name); err != nil {
 		return nil, "", err
@@ -253,12 +271,15 @@ func (a *app) openAgainst(ctx context.Context, src *anchor.Source, against, orig
 		}
 		s, err := anchor.Fetch(ctx, api.New(against, nil), against, origin, anchor.LogSize(src.Container))
 		if err != nil {
-			return fmt.Errorf("the witness at %s did not give its evidence: %w", against, err)
+			return noEvidence(against, err)
 		}
 		src.Witness = s
 		return nil
 	}
 	b, err := readInput(against)
+	if u, bad := url.Parse("http://" + against); err != nil && bad == nil && u.Port() != "" {
+		return usagef("--against %s is no file here; the address of a witness begins with http:// or https://", against)
+	}
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,10 @@ func (a *app) witnessServe() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if len(o.Authorities) == 0 {
+				a.say("time comes from the built-in authority: self-issued, no independent evidence; its root is %s",
+					filepath.Join(f.data, "tsa", "root.pem"))
+			}
 			return errors.Join(a.serveWitness(c.Context(), s, f.listenOptions), s.Close())
 		},
 	})
@@ -85,10 +89,6 @@ func (a *app) serveOptions(f serveFlags) (o witness.Options, err error) {
 	}
 	if o.Authorities, err = a.authorities(f, logger); err != nil {
 		return o, err
-	}
-	if len(o.Authorities) == 0 {
-		a.say("time comes from the built-in authority: self-issued, no independent evidence; its root is %s",
-			filepath.Join(f.data, "tsa", "root.pem"))
 	}
 	return o, nil
 }
