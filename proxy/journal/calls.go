@@ -16,7 +16,8 @@ import (
 const (
 	maxCalls = 64 << 20 // bytes of a call log before it is set aside
 	waiting  = 1024     // rows that may wait to be written
-	together = 64       // rows written before the file is opened anew
+	together = 64       // rows in one write
+	recheck  = time.Second
 )
 
 // Row is one line of the call log. It holds names and counts, never a value.
@@ -54,15 +55,19 @@ const (
 	KindBypass  = "bypass"
 )
 
-// Calls writes calls.jsonl, which several routers share: a line in one write,
-// by a goroutine of its own, so that no call waits for the disk. What waits
-// there is lost in a crash; receipts are not kept here.
+// Calls writes calls.jsonl, which several routers share: whole lines in one
+// write, by a goroutine of its own, so that no call waits for the disk. What
+// waits there is lost in a crash; receipts are not kept here.
 type Calls struct {
 	path   string
 	logger *slog.Logger
 	rows   chan func() Row
 	done   chan struct{} // closed when the last row was written
 	limit  int64         // bytes
+
+	file   *os.File  // nil: not open; it and what follows are run's
+	looked time.Time // when the file at path was last known to be this one
+	buf    []byte    // of the write that is being put together
 
 	mu     sync.Mutex
 	closed bool // under mu
@@ -116,6 +121,7 @@ func (c *Calls) Close() {
 
 func (c *Calls) run() {
 	defer close(c.done)
+	defer c.shut()
 	failed := false
 	for form := range c.rows {
 		if err := c.burst(form); err != nil && !failed {
@@ -130,39 +136,78 @@ func (c *Calls) run() {
 	}
 }
 
-// burst writes a row and some that wait behind it. The file is opened anew each
-// time, since it may be full, and another router may have set it aside.
+// burst writes a row and those that wait behind it, in one write.
 func (c *Calls) burst(form func() Row) error {
-	f, err := c.open()
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	for range together {
-		if err := write(f, form()); err != nil {
+	c.buf = c.buf[:0]
+	for n := 1; ; n++ {
+		r := form()
+		r.Time = r.Time.UTC().Truncate(time.Millisecond)
+		line, err := json.Marshal(r)
+		if err != nil {
 			return err
 		}
-		select {
-		case next, ok := <-c.rows:
-			if !ok {
-				return nil
-			}
-			form = next
-		default:
-			return nil
+		c.buf = append(append(c.buf, line...), '\n')
+		var ok bool
+		if form, ok = c.waits(n); !ok {
+			return c.write()
 		}
 	}
-	return write(f, form())
 }
 
-func write(f *os.File, r Row) error {
-	r.Time = r.Time.UTC().Truncate(time.Millisecond)
-	line, err := json.Marshal(r)
-	if err != nil {
+// waits takes the next row if there is one and it belongs into this write.
+func (c *Calls) waits(n int) (form func() Row, ok bool) {
+	if n == together {
+		return nil, false
+	}
+	select {
+	case form, ok = <-c.rows:
+	default:
+	}
+	return form, ok
+}
+
+// write appends to the file, which stays open. After a failure it is opened
+// anew.
+func (c *Calls) write() error {
+	if err := c.ready(); err != nil {
+		c.shut()
 		return err
 	}
-	_, err = f.Write(append(line, '\n'))
+	if _, err := c.file.Write(c.buf); err != nil {
+		c.shut()
+		return err
+	}
+	return nil
+}
+
+// ready leaves the file at path open. One that another router has set aside is
+// full, which is seen at once; one that is gone for another reason is noticed
+// within a second.
+func (c *Calls) ready() error {
+	if c.file != nil {
+		info, err := c.file.Stat()
+		if err == nil && info.Size() < c.limit && (time.Since(c.looked) < recheck || c.same(info)) {
+			return nil
+		}
+		c.shut()
+	}
+	f, err := c.open()
+	c.file, c.looked = f, time.Now()
 	return err
+}
+
+// same says whether the open file is still the one at path.
+func (c *Calls) same(open fs.FileInfo) bool {
+	c.looked = time.Now()
+	there, err := os.Stat(c.path)
+	return err == nil && os.SameFile(open, there)
+}
+
+func (c *Calls) shut() {
+	if c.file != nil {
+		_ = c.file.Close()
+		c.file = nil
+	}
 }
 
 // open opens the file for appending, for its owner alone, after one that is

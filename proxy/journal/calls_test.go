@@ -109,3 +109,30 @@ func TestACallLogThatCannotBeWritten(t *testing.T) {
 	none.Add(func() Row { t.Error("formed"); return Row{} })
 	none.Close()
 }
+
+// The file stays open, and a log that was taken away is begun anew.
+func TestACallLogThatIsTakenAway(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "calls.jsonl")
+	c := &Calls{path: path, limit: maxCalls, rows: make(chan func() Row)}
+	defer c.shut()
+	put := func(session string) {
+		t.Helper()
+		if err := c.burst(func() Row { return Row{Session: session} }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("a")
+	first := c.file
+	put("b")
+	if c.file != first || len(lines(t, path)) != 2 {
+		t.Errorf("opened again, or lines are missing: %q", lines(t, path))
+	}
+	if err := os.Rename(path, path+".old"); err != nil {
+		t.Fatal(err)
+	}
+	c.looked = c.looked.Add(-recheck)
+	put("c")
+	if got := lines(t, path); len(got) != 1 || !strings.Contains(got[0], `"c"`) {
+		t.Errorf("the new file holds %q", got)
+	}
+}
