@@ -105,6 +105,9 @@ func fetchLeaf(ctx context.Context, c *api.Client, index, size uint64) ([]byte, 
 	if err != nil {
 		return nil, proof, leaf, fmt.Errorf("proof of leaf %d: %w", index, err)
 	}
+	if at := logSizeOf(proof); at != size {
+		return nil, proof, leaf, fmt.Errorf("proof of leaf %d: %w: at log size %d, asked for %d", index, api.ErrMalformed, at, size)
+	}
 	return entry, proof, leaf, nil
 }
 

@@ -251,7 +251,8 @@ func (v *verdict) openLeaf(ev *Evidence, origin string, want *tlog.Checkpoint) (
 	return leaf, &headLeaf{head: head, note: note, log: logCP, sig: logNote}
 }
 
-// consistent judges two checkpoints of one log against each other.
+// consistent judges two checkpoints of one log against each other. What no path
+// joins may be two logs: that never passes.
 func (v *verdict) consistent(a, b tlog.Checkpoint, links []LogLink) bool {
 	if a.Size > b.Size {
 		a, b = b, a
@@ -276,6 +277,8 @@ func (v *verdict) consistent(a, b tlog.Checkpoint, links []LogLink) bool {
 		v.checked(AxisWitness, "log checkpoint %d is a prefix of checkpoint %d", a.Size, b.Size)
 		return true
 	}
-	v.unchecked(AxisWitness, "consistency of log checkpoints %d and %d: no path was given", a.Size, b.Size)
+	v.find(Finding{Reason: Unprotected, Axis: AxisWitness, Index: at(a.Size), Have: a.Root.Hex(), Want: b.Root.Hex(),
+		Detail: fmt.Sprintf("no path shows that log checkpoint %d grew out of checkpoint %d: the log may have been forked between them", b.Size, a.Size),
+		Next:   "ask the witness again; keep both checkpoints if it gives no path"})
 	return false
 }

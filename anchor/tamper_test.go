@@ -206,6 +206,20 @@ func TestWitnessFork(t *testing.T) {
 	}
 }
 
+// A witness that shows two checkpoints and no path between them may have forked
+// its log, and hides the time that was asked for: that never passes.
+func TestNoPathBetweenCheckpoints(t *testing.T) {
+	w := newWorld(t)
+	s := w.rig.snapshot(w.origin, 0)
+	if len(s.Links) == 0 {
+		t.Fatal("the checkpoints are one: nothing to leave out")
+	}
+	s.Links = nil
+	if r := verifyDir(t, w.dir, s, w.trust()); r.Exit != 2 || !strings.Contains(reasons(r), "UNPROTECTED") {
+		t.Error(text(r))
+	}
+}
+
 // forkedLog is the answer of a witness that signed two roots for one size.
 func forkedLog(t testing.TB, w *world) *anchor.Snapshot {
 	t.Helper()
