@@ -20,7 +20,7 @@ const setupName = "tool-guardian-setup"
 
 func (a *app) setupCommand() *cobra.Command {
 	return group("setup", "Add, import, list, remove and check the servers behind the router",
-		a.setupAdd(), a.setupList(), a.setupRemove(), a.setupDoctor())
+		a.setupAdd(), a.setupImport(), a.setupList(), a.setupRemove(), a.setupDoctor())
 }
 
 // change is an edit of the configuration file that waits for a yes.
