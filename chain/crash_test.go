@@ -78,8 +78,13 @@ func (o op) fates() []fate {
 	return []fate{lost, kept}
 }
 
-// maxStates bounds the states tried at one moment: below it all of them are.
-const maxStates = 300
+// maxStates bounds the states tried at one moment: up to it all of them are.
+func maxStates() int {
+	if testing.Short() {
+		return 40
+	}
+	return 300
+}
 
 // eachCrash calls try with every state that a crash after the first n ops can
 // leave; where there are too many, with all-or-nothing ones and a sample.
@@ -88,11 +93,11 @@ func (d *disk) eachCrash(n int, rng *rand.Rand, try func(*image)) bool {
 	p := d.pending(n)
 	total := 1
 	for _, i := range p {
-		total = min(total*len(d.ops[i].fates()), maxStates+1)
+		total = min(total*len(d.ops[i].fates()), maxStates()+1)
 	}
-	all := total <= maxStates
+	all := total <= maxStates()
 	if !all {
-		total = maxStates / 4
+		total = maxStates() / 4
 	}
 	for s := range total {
 		fates := make(map[int]fate, len(p))
