@@ -94,6 +94,9 @@ func (a *app) verify(ctx context.Context, args []string, o verifyOptions) error 
 		return err
 	}
 	defer closeTarget()
+	if src.Chain == nil && src.Container == nil {
+		a.say("tool-guardian: %s holds no chain: is that the path you meant?", target)
+	}
 	if src.Container != nil && (src.From != nil || src.To != nil) {
 		return usagef("--from and --to choose receipts of a chain; %s proves one receipt", target)
 	}
@@ -195,12 +198,26 @@ func openTarget(src *anchor.Source, target string, t anchor.Trust) (closer func(
 	if err != nil {
 		return none, "", err
 	}
-	src.Chain, src.Salts = r, r
+	src.Chain = r
+	if !forAuditor(target) {
+		src.Salts = r
+	}
 	origin, err = anchor.OriginOf(target)
 	if err != nil {
 		origin = expected(t)
 	}
 	return func() { r.Close() }, origin, nil
+}
+
+// forAuditor tells a copy that was made for an auditor, with neither the keys nor
+// the salts, from a chain that has lost its salts where it is written.
+func forAuditor(target string) bool {
+	for _, private := range []string{"keys", "salts"} {
+		if _, err := os.Stat(filepath.Join(target, private)); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return true
 }
 
 // missing is the origin of a chain that should be in the target and is not, or
