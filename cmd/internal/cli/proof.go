@@ -10,7 +10,6 @@ import (
 	"toolguardian/anchor"
 	"toolguardian/chain"
 	"toolguardian/receipts"
-	"toolguardian/witness/api"
 )
 
 func (a *app) receiptsProof() *cobra.Command {
@@ -45,7 +44,7 @@ func (a *app) proveReceipt(ctx context.Context, dir string, seq uint64, url, out
 			return err
 		}
 	}
-	snapshot, err := anchor.Fetch(ctx, api.New(url, nil), url, origin, 0)
+	snapshot, err := askWitness(ctx, url, origin, 0)
 	if err != nil {
 		if unreached(err) {
 			err = fmt.Errorf("%w; %s", err, seeThatItRuns)

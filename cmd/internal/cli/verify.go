@@ -286,7 +286,7 @@ func (a *app) openAgainst(ctx context.Context, src *anchor.Source, against, orig
 		if origin == "" {
 			return usagef("which chain is it? The target does not say: add --origin or --chain-key")
 		}
-		s, err := anchor.Fetch(ctx, api.New(against, nil), against, origin, anchor.LogSize(src.Container))
+		s, err := askWitness(ctx, against, origin, anchor.LogSize(src.Container))
 		if err != nil {
 			return noEvidence(against, err)
 		}
