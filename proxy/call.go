@@ -45,7 +45,7 @@ type trip struct {
 // call is call_tool: every step a call goes through, in order. The question to
 // a person has its place before the decision receipt.
 func (r *Router) call(ctx context.Context, t *trip) (json.RawMessage, error) {
-	in, err := args.ParseCall(t.c.Arguments)
+	in, err := args.ParseCall(t.c.Arguments, r.keys...)
 	if err != nil {
 		return r.tell(t, explain(err))
 	}

@@ -122,12 +122,13 @@ func (r result) empty(blocks []byte) bool {
 	if r.structured != nil || len(blocks) > maxEmpty {
 		return false
 	}
-	var list []struct{ Type, Text string }
-	if json.Unmarshal(append(append([]byte{'['}, blocks...), ']'), &list) != nil {
+	list, err := wire.Elements(append(append([]byte{'['}, blocks...), ']'))
+	if err != nil {
 		return false
 	}
 	for _, b := range list {
-		if b.Type != "text" || strings.TrimSpace(b.Text) != "" {
+		kind, _ := wire.GetString(b, "type")
+		if text, _ := wire.GetString(b, "text"); kind != "text" || strings.TrimSpace(text) != "" {
 			return false
 		}
 	}

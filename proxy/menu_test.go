@@ -15,7 +15,7 @@ func fullWorld(t *testing.T) Options {
 	o := world(t).o
 	o.SkillFolders = []string{"testdata/skills"}
 	o.Config.ToolGuardian = []byte(`{"groups":{"reading":["files.read*"],"all of git":["git.hub"],"gone":["files.delete_file","dead.x"]}}`)
-	o.Needs = true
+	o.Needs, o.Intent = true, true
 	return o
 }
 

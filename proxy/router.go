@@ -30,6 +30,7 @@ type Router struct {
 	o        Options
 	servers  []*server // in the order of the configuration, none disabled
 	file     fileSettings
+	keys     []string      // optional ones of call_tool that are in use
 	checks   *args.Checker // nil: arguments are not checked
 	ladder   *shape.Ladder // nil: nothing is shortened
 	skills   *catalogue.Skills
@@ -66,6 +67,9 @@ func New(o Options) (*Router, error) {
 	}
 	if r.ladder != nil {
 		r.retrieve = r.retrieveSpill
+	}
+	if o.Intent {
+		r.keys = []string{"intent"}
 	}
 	r.findSkills()
 	for _, s := range o.Config.Servers {

@@ -131,6 +131,9 @@ func plainError(err error) string {
 	if start.Exit != nil {
 		text += fmt.Sprintf(" (%v)", *start.Exit)
 	}
+	if start.Hint != "" {
+		text += "; " + start.Hint
+	}
 	return text
 }
 
@@ -157,8 +160,9 @@ func (r *Router) startAll(ctx context.Context) {
 }
 
 func (r *Router) spec(s config.Server) backend.Spec {
+	env := r.o.Config.Environ(s)
 	return backend.Spec{
-		Name: s.Name, Command: s.Command, Args: s.Args, Env: r.o.Config.Environ(s).Vars, Dir: s.Dir,
+		Name: s.Name, Command: s.Command, Args: s.Args, Env: env.Vars, Hint: env.Hint(), Dir: s.Dir,
 		Protocol: s.Protocol, StartTimeout: r.o.StartTimeout, CallTimeout: r.o.CallTimeout, MaxConcurrent: s.MaxConcurrent,
 	}
 }

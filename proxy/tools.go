@@ -56,11 +56,12 @@ type menu struct {
 	skills  *catalogue.Skills
 	spills  bool // a result may be shortened and read back
 	terse   bool
+	intent  bool // a call may say what it looks for in a long result
 }
 
 // menu is what this router offers.
 func (r *Router) menu() menu {
-	m := menu{skills: r.skills, spills: r.retrieve != nil, terse: r.o.Terse}
+	m := menu{skills: r.skills, spills: r.retrieve != nil, terse: r.o.Terse, intent: r.o.Intent}
 	for _, s := range r.servers {
 		if !r.o.Policy.DeniesServer(s.Name) {
 			m.servers = append(m.servers, served{s.Name, s.Description, r.o.Hints[s.Name]})
@@ -109,7 +110,8 @@ func (m menu) definitions() []definition {
 			InputSchema: json.RawMessage(`{"type":"object","properties":{` +
 				`"server":{"type":"string","description":"As listed, before the dot"},` +
 				`"tool":{"type":"string","description":"As listed, after it"},` +
-				`"args":{"type":"object","description":"As its args line says"}},"required":["server","tool"]}`)},
+				`"args":{"type":"object","description":"As its args line says"}` +
+				m.intentParameter(`,"description":"What you look for in a long result"`) + `},"required":["server","tool"]}`)},
 		{Name: groupsTool, Annotations: reports("List groups with costs"),
 			Description: "Only for questions about cost: the tokens that loading all tools would take, by group.",
 			InputSchema: json.RawMessage(noParameters)},
@@ -125,6 +127,21 @@ func (m menu) definitions() []definition {
 	}
 	return append(defs, m.skillDefinitions("Guides written for tasks like yours. Read the one that fits with read_skill before you begin. Skills: ",
 		"The full text of one guide.", `,"description":"As list_skills names it"`)...)
+}
+
+// intentParameter is there only when it is read.
+func (m menu) intentParameter(description string) string {
+	if !m.intent {
+		return ""
+	}
+	return `,"intent":{"type":"string"` + description + `}`
+}
+
+func (m menu) intentWords() string {
+	if !m.intent {
+		return ""
+	}
+	return "; of a long result show what intent names"
 }
 
 const noParameters = `{"type":"object","properties":{}}`
@@ -176,9 +193,9 @@ func (m menu) terseDefinitions() []definition {
 			InputSchema: json.RawMessage(`{"type":"object","properties":{"server":{"type":"string"},"tool":{"type":"string"},` +
 				`"detail":{"type":"string","enum":["compact","full"]}},"required":["server","tool"]}`)},
 		{Name: callTool, Annotations: annotations{Title: "Call a tool", Destructive: true, OpenWorld: true},
-			Description: "Do the work: run a server's tool with its args.",
+			Description: "Do the work: run a server's tool with its args" + m.intentWords() + ".",
 			InputSchema: json.RawMessage(`{"type":"object","properties":{"server":{"type":"string"},"tool":{"type":"string"},` +
-				`"args":{"type":"object"}},"required":["server","tool"]}`)},
+				`"args":{"type":"object"}` + m.intentParameter("") + `},"required":["server","tool"]}`)},
 	}
 	if m.spills {
 		defs = append(defs, definition{Name: retrieveTool, Annotations: reports("Retrieve a shortened result"),

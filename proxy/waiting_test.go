@@ -95,13 +95,13 @@ func TestCallWaitsForItsServerWithProgress(t *testing.T) {
 func TestCallToAServerThatNeverCameUp(t *testing.T) {
 	m := starting(&diary{})
 	m.status = backend.Status{State: backend.Unknown, StderrTail: []string{"no module named x"},
-		Err: &backend.StartError{Server: "s", Step: "initialize", Err: errors.New("ended"), Exit: &backend.Exit{Code: 1}, Stderr: []string{"no module named x"}}}
+		Err: &backend.StartError{Server: "s", Step: "initialize", Err: errors.New("ended"), Exit: &backend.Exit{Code: 1}, Stderr: []string{"no module named x"}, Hint: "pass TOKEN"}}
 	close(m.ready)
 	r, _ := recorded(t, EvidenceOn, m)
 	c := connect(t, r, latest)
 	for _, call := range [][2]string{{"call_tool", `{"server":"s","tool":"echo"}`}, {"describe_tool", `{"server":"s","tool":"echo"}`}, {"list_capabilities", `{}`}} {
 		text := joined(t, c.tool(call[0], call[1]))
-		if !strings.Contains(text, "[s] UNKNOWN: could not start: initialize: ended (exit code 1) -- its stderr: no module named x") || strings.Count(text, "no module named x") != 1 {
+		if !strings.Contains(text, "[s] UNKNOWN: could not start: initialize: ended (exit code 1); pass TOKEN -- its stderr: no module named x") || strings.Count(text, "no module named x") != 1 {
 			t.Errorf("%s: %s", call[0], text)
 		}
 	}

@@ -31,7 +31,7 @@ var allowed = map[string][]string{
 	"proxy/front":             {"proxy/wire"},
 	"proxy/config":            {},
 	"proxy/args":              {"proxy/wire", "proxy/catalogue"},
-	"proxy/guard":             {},
+	"proxy/guard":             {"proxy/wire"},
 	"proxy/journal":           {},
 	"proxy/shape":             {"proxy/wire"},
 	"proxy/spill":             {},

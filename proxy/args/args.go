@@ -33,7 +33,7 @@ func read(raw json.RawMessage) (given, []wire.Member, error) {
 	if absent(raw) {
 		return g, nil, nil
 	}
-	var order []wire.Member
+	order := make([]wire.Member, 0, 4)
 	for m, err := range wire.Members(raw) {
 		if err != nil {
 			return nil, nil, problem("pass the arguments as one JSON object.", "the arguments are no JSON object: %v", err)
@@ -55,8 +55,8 @@ func (g given) str(key string) (string, error) {
 	if absent(raw) {
 		return "", nil
 	}
-	var s string
-	if err := json.Unmarshal(raw, &s); err != nil {
+	s, ok := wire.GetString(raw)
+	if !ok {
 		return "", problem("pass "+key+" as text.", "%s must be text, not %s", key, short(raw))
 	}
 	return s, nil

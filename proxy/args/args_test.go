@@ -76,6 +76,33 @@ func TestCallArguments(t *testing.T) {
 	}
 }
 
+// intent and confirm are call_tool's where they are in use, and otherwise the
+// tool's, if it has such a parameter.
+func TestOptionalKeys(t *testing.T) {
+	const schema = `{"properties":{"intent":{"type":"string"},"path":{"type":"string"}}}`
+	for _, tt := range []struct {
+		in   string
+		used []string
+		want string // "": refused
+	}{
+		{`{"server":"files","tool":"read","intent":"i","confirm":"c","path":"a"}`, nil, `{"intent":"i","path":"a"}`},
+		{`{"server":"files","tool":"read","intent":"i","path":"a"}`, []string{"intent"}, `{"path":"a"}`},
+		{`{"server":"files","tool":"read","intent":"i"}`, []string{"intent"}, `{}`},
+		{`{"server":"files","tool":"read","confirm":"c"}`, nil, `{}`},
+		{`{"server":"files","tool":"read","args":{},"intent":"i"}`, []string{"intent"}, `{}`},
+		{`{"server":"files","tool":"read","args":{},"intent":"i"}`, nil, ``},
+		{`{"server":"files","tool":"read","args":{},"confirm":"c"}`, nil, `{}`},
+	} {
+		c, err := ParseCall(json.RawMessage(tt.in), tt.used...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sent, err := c.For(tool(t, schema)); string(sent) != tt.want || (err != nil) != (tt.want == "") {
+			t.Errorf("%s, used %v: sent %s (%v)", tt.in, tt.used, sent, err)
+		}
+	}
+}
+
 func TestReceivedIsWhatTheModelWrote(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"server":"s","tool":"t","args": {"a" : 1}}`: `{"a" : 1}`,

@@ -3,6 +3,7 @@ package args
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"toolguardian/proxy/catalogue"
@@ -19,10 +20,15 @@ type Call struct {
 }
 
 // own are call_tool's keys: they are never arguments of a backend's tool.
-var own = map[string]bool{"server": true, "tool": true, "args": true, "confirm": true, "intent": true, "_meta": true}
+var own = map[string]bool{"server": true, "tool": true, "args": true, "_meta": true}
 
-// ParseCall reads the names, and sets the rest aside for For.
-func ParseCall(raw json.RawMessage) (c Call, err error) {
+// optional are keys that are call_tool's while they are in use. Otherwise they
+// belong to a tool that has such a parameter, and are passed over without one.
+var optional = map[string]bool{"confirm": true, "intent": true}
+
+// ParseCall reads the names, and sets the rest aside for For. used are the
+// optional keys in use.
+func ParseCall(raw json.RawMessage, used ...string) (c Call, err error) {
 	g, order, err := read(raw)
 	if err != nil {
 		return c, err
@@ -37,7 +43,7 @@ func ParseCall(raw json.RawMessage) (c Call, err error) {
 		c.args = g["args"]
 	}
 	for _, m := range order {
-		if !own[m.Key] && m.Key != from {
+		if !own[m.Key] && m.Key != from && !slices.Contains(used, m.Key) {
 			c.beside = append(c.beside, m)
 		}
 	}
@@ -110,16 +116,19 @@ func unquote(raw json.RawMessage) (json.RawMessage, error) {
 
 // flat gathers members that stand where args belongs.
 func (c Call) flat(t catalogue.Tool) (json.RawMessage, error) {
-	if len(c.beside) == 0 {
-		return json.RawMessage("{}"), nil
-	}
 	var object []byte
 	for _, m := range c.beside {
+		if !t.Has(m.Key) && optional[m.Key] {
+			continue
+		}
 		if !t.Has(m.Key) {
 			return nil, notAParameter(t, m.Key)
 		}
 		object = append(object, ',')
 		object = append(object, c.whole[m.Whole.Start:m.Whole.End]...)
+	}
+	if object == nil {
+		return json.RawMessage("{}"), nil
 	}
 	object[0] = '{'
 	return unwrapArrays(append(object, '}'), t)

@@ -6,6 +6,8 @@ import (
 	"hash/maphash"
 	"strconv"
 	"unicode/utf8"
+
+	"toolguardian/proxy/wire"
 )
 
 // maxForm is the size of arguments up to which their form does not matter.
@@ -18,9 +20,8 @@ func decode(args []byte) (v any, ok bool) {
 	if len(args) > maxForm || !utf8.Valid(args) || bytes.Contains(args, []byte(`\ud`)) || bytes.Contains(args, []byte(`\uD`)) {
 		return nil, false
 	}
-	d := json.NewDecoder(bytes.NewReader(args))
-	d.UseNumber()
-	return v, d.Decode(&v) == nil
+	v, err := wire.Decode(args)
+	return v, err == nil
 }
 
 // digest is equal for equal values. Members are summed, so that their order

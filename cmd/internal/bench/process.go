@@ -66,7 +66,7 @@ func routedSide(ctx context.Context, exe, dir, evidence string) (*side, error) {
 func environ(env []string, more ...string) []string {
 	var out []string
 	for _, e := range env {
-		if !strings.HasPrefix(e, "TOOL_GUARDIAN_") {
+		if !strings.HasPrefix(e, "TOOL_GUARDIAN_") && !strings.HasPrefix(e, "TG_") {
 			out = append(out, e)
 		}
 	}
