@@ -33,7 +33,7 @@ func (a *app) root() *cobra.Command {
 	root.AddCommand(
 		a.receiptsCommand(), a.chainCommand(), a.anchorCommand(), a.verifyCommand(), a.hookCommand(),
 		a.witnessCommand(), a.tsaCommand(), a.demoCommand(), a.benchCommand(), a.versionCommand(), a.filesCommand(),
-		a.skillsCommand(), a.selftestCommand(), a.usageCommand(), a.setupCommand(),
+		a.skillsCommand(), a.selftestCommand(), a.usageCommand(), a.setupCommand(), a.manCommand(),
 	)
 	return root
 }

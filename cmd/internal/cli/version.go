@@ -13,10 +13,32 @@ import (
 const Version = "0.1.0"
 
 func (a *app) versionCommand() *cobra.Command {
-	return &cobra.Command{
+	var check bool
+	c := &cobra.Command{
 		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return a.version() },
+		RunE: func(*cobra.Command, []string) error {
+			if check {
+				return a.newer()
+			}
+			return a.version()
+		},
 	}
+	c.Flags().BoolVar(&check, "check", false, "say whether there is a newer version")
+	return c
+}
+
+// newer answers for a newer version: nothing is asked of any network, for this
+// build was not told where its releases appear.
+func (a *app) newer() error {
+	if err := a.version(); err != nil {
+		return err
+	}
+	if a.Getenv("GUARDIAN_NO_UPDATE_CHECK") != "" {
+		a.say("update: not checked, GUARDIAN_NO_UPDATE_CHECK being set")
+		return nil
+	}
+	a.say("update: could not check: this build names no place where releases appear")
+	return verdict(Failed)
 }
 
 // build is what `version` shows.
