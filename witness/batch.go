@@ -90,35 +90,31 @@ func (b *batch) empty() bool {
 	return len(b.entries) == 0 && len(b.puts) == 0 && len(b.records) == 0
 }
 
-// sealed is the batch as a commit: the checkpoint over its leaves is signed
-// last, after the tree was computed in two ways. One walks the stored tiles,
-// the other only adds to the frontier kept in memory; a tile that changed on
+// sealed is the batch as a commit, and the edge of the tree it makes. The
+// checkpoint over its leaves is signed last, after the stored tiles that the
+// tree grows from were compared with the edge in memory: a tile that changed on
 // disk shows before anything is signed over it.
-func (b *batch) sealed(f *tlog.Frontier, log *tlog.Signer) (store.Batch, error) {
-	out := store.Batch{Size: b.base.Size, Epoch: b.base.Epoch, Entries: b.entries, Checkpoint: b.base.Checkpoint, Puts: b.puts}
+func (b *batch) sealed(edge *tlog.Edge, log *tlog.Signer) (out store.Batch, next *tlog.Edge, err error) {
+	out = store.Batch{Size: b.base.Size, Epoch: b.base.Epoch, Entries: b.entries, Checkpoint: b.base.Checkpoint, Puts: b.puts}
 	for _, rec := range b.records {
 		value, err := json.Marshal(rec)
 		if err != nil {
-			return out, fmt.Errorf("origin record: %w", err)
+			return out, nil, fmt.Errorf("origin record: %w", err)
 		}
 		out.Puts = append(out.Puts, store.Put{Table: store.Origins, Key: originKey(rec.Origin), Value: value})
 	}
 	if len(b.entries) == 0 {
-		return out, nil
+		return out, edge, nil
 	}
-	tiles, root, err := tlog.Grow(b.base.Size, b.leaves, b.view)
-	if err != nil {
-		return out, fmt.Errorf("grow the tree: %w", err)
+	if err := edge.Check(b.view); err != nil {
+		return out, nil, fmt.Errorf("%w: at size %d: %w; run witness fsck", store.ErrDamaged, b.base.Size, err)
 	}
-	for _, h := range b.leaves {
-		f.Append(h)
+	if out.Tiles, next, err = edge.Grow(b.leaves); err != nil {
+		return out, nil, fmt.Errorf("grow the tree: %w", err)
 	}
-	if f.Root() != root {
-		return out, fmt.Errorf("%w: at size %d the tiles give the root %s, the frontier %s; run witness fsck",
-			store.ErrDamaged, f.Size(), root, f.Root())
-	}
-	out.Tiles = tiles
-	return b.withCheckpoint(out, tlog.Checkpoint{Origin: b.origin, Size: f.Size(), Root: root}, log)
+	cp := tlog.Checkpoint{Origin: b.origin, Size: next.Size(), Root: next.Root()}
+	out, err = b.withCheckpoint(out, cp, log)
+	return out, next, err
 }
 
 func (b *batch) withCheckpoint(out store.Batch, cp tlog.Checkpoint, log *tlog.Signer) (store.Batch, error) {

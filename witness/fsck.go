@@ -70,7 +70,7 @@ type level struct {
 }
 
 func newFsck(p published, id identity) *fsck {
-	return &fsck{p: p, id: id, records: map[string]*originRecord{}, history: map[string]*api.KeyHistory{}, cps: checkpoints{r: p}}
+	return &fsck{p: p, id: id, report: FsckReport{Faults: []Fault{}}, records: map[string]*originRecord{}, history: map[string]*api.KeyHistory{}, cps: checkpoints{r: p}}
 }
 
 func (f *fsck) fault(where, format string, args ...any) {

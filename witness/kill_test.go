@@ -120,19 +120,19 @@ func (s *submitter) run(t *testing.T, c *api.Client) {
 	}
 }
 
-// kill -9 of a real witness at random moments under four writers: nothing that
+// kill -9 of a real witness at random moments under 64 writers: nothing that
 // was acknowledged is lost, an outsider sees one growing log, and the store is
 // whole in the end.
 func TestKillNine(t *testing.T) {
-	rounds := 100
+	rounds, agents := 200, 64
 	if testing.Short() {
-		rounds = 10
+		rounds = 20
 	}
 	dir := filepath.Join(t.TempDir(), "witness")
 	if err := witness.Init(dir, logName, bolt.OpenDir); err != nil {
 		t.Fatal(err)
 	}
-	writers, log := enrolOffline(t, dir, 4)
+	writers, log := enrolOffline(t, dir, agents)
 	m := newMonitor(t, log)
 	for round := range rounds {
 		v := startVictim(t, dir)

@@ -251,7 +251,7 @@ func (c *carrier) write(st store.Store, body api.ShardBody) (agents int, err err
 		if agents, err = c.origins(); err != nil {
 			return err
 		}
-		sealed, err = c.batch.sealed(new(tlog.Frontier), c.keys.log)
+		sealed, _, err = c.batch.sealed(new(tlog.Edge), c.keys.log)
 		return err
 	})
 	if err != nil {

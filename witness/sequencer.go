@@ -47,11 +47,11 @@ type sequencer struct {
 	queue   chan *pending
 	stopped chan struct{} // closed when nothing is taken any more
 
-	// frontier is the right edge of the tree at the newest durable state, and
-	// epoch that state's. Only the goroutine of run touches them.
-	frontier *tlog.Frontier
-	epoch    uint64
-	cache    *recordCache
+	// edge is the right edge of the tree at the newest durable state, and epoch
+	// that state's. Only the goroutine of run touches them.
+	edge  *tlog.Edge
+	epoch uint64
+	cache *recordCache
 
 	halted   atomic.Bool       // we are convicted by our own signature: nothing more is signed
 	healthy  atomic.Bool       // the last commit landed
@@ -154,14 +154,13 @@ func (q *sequencer) commit(work []*pending) error {
 	}
 	var b *batch
 	var sealed store.Batch
-	var next *tlog.Frontier
+	var next *tlog.Edge
 	began := time.Now()
 	err := q.store.View(func(r store.Reader) (err error) {
 		if b, err = q.build(r, work); err != nil || b.empty() {
 			return err
 		}
-		next = q.frontier.Clone()
-		sealed, err = b.sealed(next, q.log)
+		sealed, next, err = b.sealed(q.edge, q.log)
 		return err
 	})
 	if err == nil && !b.empty() {
@@ -203,28 +202,28 @@ func (q *sequencer) build(r store.Reader, work []*pending) (*batch, error) {
 	return b, nil
 }
 
-// follow makes the frontier that of state. It reads tiles only at the first
+// follow makes the edge that of state. It reads tiles only at the first
 // batch, or when another writer was faster.
 func (q *sequencer) follow(state store.State, r store.Reader) error {
-	if q.frontier != nil && q.epoch == state.Epoch {
+	if q.edge != nil && q.epoch == state.Epoch {
 		return nil
 	}
 	q.cache.clear()
-	f, err := tlog.NewFrontier(state.Size, r)
+	e, err := tlog.NewEdge(state.Size, r)
 	if err != nil {
 		return err
 	}
 	cp, _, err := tlog.ParseSignedCheckpoint(state.Checkpoint)
-	if err != nil || cp.Size != state.Size || cp.Root != f.Root() {
+	if err != nil || cp.Size != state.Size || cp.Root != e.Root() {
 		return fmt.Errorf("%w: the tiles at size %d give the root %s, the checkpoint says size %d, root %s; run witness fsck",
-			store.ErrDamaged, state.Size, f.Root(), cp.Size, cp.Root)
+			store.ErrDamaged, state.Size, e.Root(), cp.Size, cp.Root)
 	}
-	q.frontier, q.epoch = f, state.Epoch
+	q.edge, q.epoch = e, state.Epoch
 	return nil
 }
 
-func (q *sequencer) landed(b *batch, sealed store.Batch, next *tlog.Frontier, n int) {
-	q.frontier, q.epoch = next, sealed.Epoch+1
+func (q *sequencer) landed(b *batch, sealed store.Batch, next *tlog.Edge, n int) {
+	q.edge, q.epoch = next, sealed.Epoch+1
 	q.cache.set(b.records)
 	q.healthy.Store(true)
 	q.commits.Add(1)
@@ -246,7 +245,7 @@ func (q *sequencer) failed(work []*pending, err error) error {
 	q.healthy.Store(false)
 	if errors.Is(err, store.ErrNoSpace) || errors.Is(err, store.ErrConflict) {
 		q.logger.Error("a batch was not written", "requests", len(work), "err", err)
-		q.frontier = nil
+		q.edge = nil
 		settle(work, fmt.Errorf("%w: %w", api.ErrUnavailable, err))
 		return nil
 	}
