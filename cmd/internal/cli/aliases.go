@@ -45,7 +45,15 @@ func (s *aliases) args(c *cobra.Command, args []string) error {
 	if s.missing(c) != "" {
 		return nil
 	}
-	return cobra.NoArgs(c, args)
+	err := cobra.NoArgs(c, args)
+	if err == nil {
+		return nil
+	}
+	c.SuggestionsMinimumDistance = 2
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(near, " or "))
+	}
+	return err
 }
 
 // missing is the flag of a command that this version does not have.

@@ -52,7 +52,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.witness.stop()) }()
 	started := o.Now()
-	s.line("Tool Guardian, the whole story on this machine. Everything lies in\n%s", s.dir)
+	s.line("Tool Guardian, the whole story on this machine. Everything lies in\n%s%s", s.dir,
+		map[bool]string{true: "\nand is removed at the end; --keep DIR leaves it"}[o.Keep == ""])
 	for _, step := range []struct {
 		title string
 		run   func(context.Context) error

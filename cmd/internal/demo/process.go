@@ -84,11 +84,16 @@ func (s *story) shell(args []string) {
 		if strings.ContainsAny(words[i], " {}\"'") {
 			words[i] = "'" + words[i] + "'"
 		}
-		if len(words[i]) > 72 && strings.HasPrefix(words[i], "tg1.") {
+		if strings.HasPrefix(words[i], "tg1.") {
 			words[i] = words[i][:12] + "…"
 		}
 	}
-	s.line("$ tool-guardian %s", strings.Join(words, " "))
+	command := "$ tool-guardian " + strings.Join(words, " ")
+	const most = 120
+	if len(command) > most {
+		command = strings.ReplaceAll(command, " --", " \\\n    --")
+	}
+	s.line("%s", command)
 }
 
 func (s *story) indent(text string) {
