@@ -25,7 +25,7 @@ const (
 var errUnchecked = errors.New("not checked")
 
 // Checker checks arguments against the inputSchema of the tools they are for.
-// A schema is compiled at its tool's first call. It is safe for concurrent use.
+// A schema is compiled at its tool's first call that does not plainly fit. It is safe for concurrent use.
 type Checker struct {
 	budget time.Duration
 	slots  chan struct{} // a place for each schema being compiled
@@ -50,7 +50,7 @@ func NewChecker(limit time.Duration) *Checker {
 // would cost too much, the arguments come back as they are.
 func (c *Checker) Check(t catalogue.Tool, args json.RawMessage) (json.RawMessage, error) {
 	s := c.schema(t)
-	if len(args) > maxArgs || !c.compiled(s) || s.v == nil {
+	if len(args) > maxArgs || s.usual.takesAll(args) || !c.compiled(s) || s.v == nil {
 		return args, nil
 	}
 	sent, err := s.judge(args, c.budget)
@@ -70,6 +70,7 @@ func (c *Checker) Check(t catalogue.Tool, args json.RawMessage) (json.RawMessage
 type schema struct {
 	definition json.RawMessage // the tool's, to know a changed one
 	input      json.RawMessage
+	usual      *usual // nil: it has to be compiled to tell anything
 
 	start sync.Mutex // held to begin the compilation
 	begun bool       // under start
@@ -85,6 +86,9 @@ func (c *Checker) schema(t catalogue.Tool) *schema {
 		return s
 	}
 	s := &schema{definition: t.Raw, input: wire.Get(t.Raw, "inputSchema"), ready: make(chan struct{})}
+	if len(s.input) <= maxSchema {
+		s.usual = readUsual(s.input, true)
+	}
 	c.known[key] = s
 	return s
 }
