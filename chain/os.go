@@ -2,6 +2,7 @@ package chain
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 )
@@ -14,9 +15,12 @@ type osFS struct{}
 type osFile struct{ *os.File }
 
 func (osFS) OpenFile(name string, flag int, perm fs.FileMode) (File, error) {
-	f, err := os.OpenFile(name, flag|noFollow, perm)
+	f, err := os.OpenFile(name, flag|noFollow|noWait, perm)
 	if err != nil {
 		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%s is no regular file", name), err, f.Close())
 	}
 	return osFile{f}, nil
 }

@@ -14,6 +14,10 @@ import (
 // noFollow: a link in the place of one of our files is not ours.
 const noFollow = unix.O_NOFOLLOW
 
+// noWait: a pipe in the place of one of our files holds nobody up. It means
+// nothing to a regular file.
+const noWait = unix.O_NONBLOCK
+
 func syncDir(d *os.File) error { return d.Sync() }
 
 func isNoSpace(err error) bool {

@@ -10,7 +10,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-const noFollow = 0
+const (
+	noFollow = 0
+	noWait   = 0
+)
 
 func syncFile(f *os.File) error { return f.Sync() }
 
