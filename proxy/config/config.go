@@ -72,6 +72,8 @@ type Server struct {
 	Protocol      string
 	MaxConcurrent int
 
+	Line []string // the command line as the file has it: what may be shown, for it holds no variable's value
+
 	Problem string // why it cannot be used: a sentence, empty when it can
 
 	used       []string // variables that were expanded in it

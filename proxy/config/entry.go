@@ -14,6 +14,9 @@ func (e entry) server(v variables, dir string) Server {
 	s := Server{Name: e.name, Command: e.Command, EnvPass: e.EnvPass, Disabled: e.Disabled,
 		Description: e.Description, URL: e.URL, Type: e.Type, AllowInsecure: e.AllowInsecure,
 		Protocol: e.Protocol, MaxConcurrent: e.MaxConcurrent}
+	if e.Command != "" {
+		s.Line = append([]string{e.Command}, e.Args...)
+	}
 	x := expander{v: v}
 	for _, a := range e.Args {
 		s.Args = append(s.Args, x.expand(a))

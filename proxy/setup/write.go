@@ -27,7 +27,8 @@ func Read(file string) (Text, error) {
 // Write replaces the file with new bytes, unless it no longer holds the old
 // ones, and returns the path of a backup of those; "" where there was no file.
 // A symbolic link stays one, and the file's permissions are kept; a new file is
-// its owner's alone.
+// its owner's alone. The lock file stays, as one that was removed would lock
+// nobody who waits for it.
 func (t Text) Write(now time.Time, with []byte) (backup string, err error) {
 	file, mode := t.File, fs.FileMode(0o600)
 	if real, err := filepath.EvalSymlinks(file); err == nil {
@@ -41,7 +42,7 @@ func (t Text) Write(now time.Time, with []byte) (backup string, err error) {
 	if err := lock.Lock(); err != nil {
 		return "", fmt.Errorf("lock %s: %w", file, err)
 	}
-	defer func() { err = errors.Join(err, os.Remove(file+".lock"), lock.Close()) }()
+	defer lock.Close()
 	info, err := os.Stat(file)
 	if err == nil {
 		mode = info.Mode().Perm()

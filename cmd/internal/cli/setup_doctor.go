@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -139,7 +140,7 @@ func (d *diagnosis) judge(t *trial, rules *policy.Policy, file string) {
 		d.Findings = append(d.Findings, setup.Finding{Weight: w, Server: t.Name, Text: text, Fix: fix})
 	}
 	if t.Err != nil {
-		add(setup.Problem, t.reason(), "run it by hand and see what it says: "+commandLine(t.Server))
+		add(setup.Problem, t.reason(), "run it by hand and see what it says: "+commandLine(t.Line))
 		return
 	}
 	d.Well = append(d.Well, fmt.Sprintf("%s: %s, protocol %s", t.Name, plural(t.count(), "tool"), t.Status.Protocol))
@@ -155,15 +156,18 @@ func (d *diagnosis) judge(t *trial, rules *policy.Policy, file string) {
 	}
 }
 
-// commandLine is a server's, its words quoted where they must be.
-func commandLine(s config.Server) string {
-	words := append([]string{s.Command}, s.Args...)
+// commandLine joins words for a shell, quoted where they must be.
+func commandLine(words []string) string {
+	out := make([]string, len(words))
 	for i, w := range words {
-		if w == "" || strings.ContainsAny(w, " \t\r\n\"'\\$`;&|<>*?(){}[]#!~") {
-			words[i] = strconv.Quote(w)
+		switch out[i] = w; {
+		case strings.ContainsFunc(w, unicode.IsControl):
+			out[i] = strconv.Quote(w) // a shell would not take it, but a line is one
+		case w == "" || strings.ContainsAny(w, " \"'\\$`;&|<>*?(){}[]#!~"):
+			out[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 	}
-	return strings.Join(words, " ")
+	return strings.Join(out, " ")
 }
 
 // patterns joins names for a regular expression in a JSON text.

@@ -176,7 +176,7 @@ func (m *merging) take(f setup.Found) error {
 		return err
 	}
 	m.text.Bytes, m.taken[f.Name] = text, f.Entry
-	line := fmt.Sprintf("%s from %s: %s", f.Name, f.Client, cmp.Or(f.URL, commandLine(config.Server{Command: f.Command, Args: f.Args})))
+	line := fmt.Sprintf("%s from %s: %s", f.Name, f.Client, cmp.Or(f.URL, commandLine(append([]string{f.Command}, f.Args...))))
 	m.a.say("  %s", line)
 	for _, n := range f.Notes {
 		m.a.say("    note: %s", n)

@@ -52,10 +52,7 @@ func (a *app) listServers(o routeOptions) error {
 }
 
 func listOne(s config.Server, groups []catalogue.Group) listedServer {
-	l := listedServer{Name: s.Name, URL: s.URL, Groups: groupsOf(s.Name, groups), State: "enabled", Problem: s.Problem}
-	if s.Command != "" {
-		l.Command = append([]string{s.Command}, s.Args...)
-	}
+	l := listedServer{Name: s.Name, Command: s.Line, URL: s.URL, Groups: groupsOf(s.Name, groups), State: "enabled", Problem: s.Problem}
 	switch {
 	case s.Disabled:
 		l.State = "disabled"
@@ -103,7 +100,7 @@ func (a *app) printServers(list []listedServer) {
 	for _, s := range list {
 		command := s.URL
 		if len(s.Command) > 0 {
-			command = strings.Join(s.Command, " ")
+			command = commandLine(s.Command)
 		}
 		t.row(s.Name, command, strings.Join(s.Groups, ", "), s.State)
 	}
