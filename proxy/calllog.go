@@ -37,7 +37,8 @@ func (r *Router) logLook(s *session, c front.Call, began time.Time, a answer, re
 	r.o.Calls.Add(func() journal.Row {
 		row := callRow(s, c, began, took, a.code())
 		row.Server, row.Target = named(c.Arguments, "server"), named(c.Arguments, "tool")
-		row.count(result, result)
+		n, _ := textChars(result)
+		row.OriginalChars, row.FinalChars = &n, &n
 		return row.Row
 	})
 }
@@ -54,7 +55,7 @@ func (r *Router) logCall(t *trip, result json.RawMessage, err error) {
 			if came == nil {
 				came = result
 			}
-			row.count(came, result)
+			row.count(came, result, t.end.around)
 		}
 		row.SpillID, row.Rule = t.shaped.ID, ruleNames(t.shaped.Rules)
 		return row.Row
@@ -84,8 +85,14 @@ func callRow(s *session, c front.Call, began time.Time, took time.Duration, code
 	return &row{journal.Row{Time: began, Session: s.ID, Kind: journal.KindCall, Tool: c.Name, OK: &ok, Millis: &ms, Error: code}}
 }
 
-func (r *row) count(came, shown json.RawMessage) {
-	original, final := textChars(came), textChars(shown)
+// count tells how long a result's text was, and how long what was shown. Where
+// only blocks of ours, of around characters, stand beside it, it is counted once.
+func (r *row) count(came, shown json.RawMessage, around int) {
+	original, blocks := textChars(came)
+	final := original + around
+	if around == 0 || !blocks {
+		final, _ = textChars(shown)
+	}
 	r.OriginalChars, r.FinalChars = &original, &final
 }
 
@@ -125,37 +132,15 @@ func cutName(s string) string {
 
 // textChars counts the characters of a result's text blocks; of a result
 // without any, those of its JSON.
-func textChars(result json.RawMessage) (n int) {
-	blocks, err := wire.Elements(wire.Get(result, "content"))
-	found := false
-	for _, b := range blocks {
-		if text := blockText(b); text != nil {
-			n, found = n+quotedChars(text), true
-		}
+func textChars(result json.RawMessage) (n int, blocks bool) {
+	all := wire.Texts(result)
+	for _, text := range all {
+		n += quotedChars(text)
 	}
-	if err != nil || !found {
-		return utf8.RuneCount(result)
+	if all == nil {
+		return utf8.RuneCount(result), false
 	}
-	return n
-}
-
-// blockText is the JSON string of a text block, nil of any other block.
-func blockText(block json.RawMessage) (text json.RawMessage) {
-	isText := false
-	for m, err := range wire.Members(block) {
-		switch {
-		case err != nil:
-			return nil
-		case m.Key == "type":
-			isText = string(m.Value) == `"text"`
-		case m.Key == "text" && m.Value[0] == '"':
-			text = m.Value
-		}
-	}
-	if !isText {
-		return nil
-	}
-	return text
+	return n, true
 }
 
 // quotedChars counts the characters a JSON string stands for, without forming

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"toolguardian/proxy/backend"
 	"toolguardian/proxy/front"
@@ -20,6 +21,7 @@ type end struct {
 	received  json.RawMessage // nil: nothing came
 	delivered json.RawMessage // nil: nothing is shown
 	changes   []string
+	around    int // characters of ours beside the text that came; 0: not known
 	took      time.Duration
 }
 
@@ -92,10 +94,28 @@ func (r *Router) success(ctx context.Context, t *trip, e *end, res result) {
 		var more []string
 		e.delivered, more, err = res.deliver(t.notices, next)
 		e.changes = append(changes, more...)
+		e.around = around(t.notices, next, e.changes)
 	}
 	if err != nil {
-		e.delivered, e.changes = e.received, nil
+		e.delivered, e.changes, e.around = e.received, nil, 0
 	}
+}
+
+// around counts the characters of the notices and of the next step; 0 where the
+// changes tell of anything else.
+func around(notices []string, next string, changes []string) (n int) {
+	for _, c := range changes {
+		if c != addedNext && c != addedNotice {
+			return 0
+		}
+	}
+	if len(changes) == 0 {
+		return 0
+	}
+	for _, text := range notices {
+		n += utf8.RuneCountInString(text)
+	}
+	return n + utf8.RuneCountInString(nextPrefix+next)
 }
 
 const (

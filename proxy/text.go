@@ -86,8 +86,10 @@ func nextStep(next string) []byte {
 	if next == "" {
 		return nil
 	}
-	return textBlock("NEXT STEP: " + next)
+	return textBlock(nextPrefix + next)
 }
+
+const nextPrefix = "NEXT STEP: "
 
 // noticeBlocks are blocks of our own, before what a backend or we have to say.
 func noticeBlocks(notices []string) [][]byte {

@@ -26,6 +26,7 @@ type Reader struct {
 	backend bool
 	batch   []Message // the rest of a backend's batch
 	eof     bool      // seen once; a terminal would wait for it again
+	long    []byte    // a line longer than a chunk, while it is gathered
 	noise   atomic.Int64
 }
 
@@ -111,22 +112,25 @@ func (r *Reader) split(err error) bool {
 // than a chunk is gathered and then copied once to its exact size, so that
 // nothing more is held for as long as the message lives.
 func (r *Reader) line() ([]byte, error) {
-	var parts [][]byte
-	size := 0
+	r.long = r.long[:0]
+	if cap(r.long) > keepBuffer {
+		r.long = nil
+	}
 	for !r.eof {
 		part, err := r.in.ReadSlice('\n')
 		r.eof = err == io.EOF
-		if size+len(part) > r.max+1 {
-			return nil, r.skip(append(parts, part), err)
+		if len(r.long)+len(part) > r.max+1 {
+			return nil, r.skip(part, err)
 		}
-		size += len(part)
+		whole := part
+		if err == bufio.ErrBufferFull || len(r.long) > 0 {
+			r.long = append(r.long, part...)
+			whole = r.long
+		}
 		switch {
 		case err == bufio.ErrBufferFull:
-			parts = append(parts, bytes.Clone(part))
-		case (err == nil || err == io.EOF && size > 0) && parts == nil:
-			return bytes.Clone(r.trim(part)), nil
-		case err == nil, err == io.EOF && size > 0:
-			return r.trim(bytes.Join(append(parts, part), nil)), nil
+		case err == nil, err == io.EOF && len(whole) > 0:
+			return bytes.Clone(r.trim(whole)), nil
 		default:
 			return nil, err
 		}
@@ -136,15 +140,12 @@ func (r *Reader) line() ([]byte, error) {
 
 // skip drops the rest of a line that is too long, in bounded memory, and
 // looks for its id on the way.
-func (r *Reader) skip(parts [][]byte, err error) error {
+func (r *Reader) skip(part []byte, err error) error {
 	var f idFinder
-	size := 0
-	for _, part := range parts {
-		f.feed(part)
-		size += len(part)
-	}
+	f.feed(r.long)
+	f.feed(part)
+	size := len(r.long) + len(part)
 	for err == bufio.ErrBufferFull {
-		var part []byte
 		part, err = r.in.ReadSlice('\n')
 		r.eof = err == io.EOF
 		f.feed(part)

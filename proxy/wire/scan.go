@@ -104,6 +104,22 @@ func (s *scanner) object(depth int, each func(key, value Span) bool) {
 	}
 }
 
+// members steps over an object; value, told each name, steps over what it
+// names.
+func (s *scanner) members(depth int, value func(name []byte)) {
+	if s.enter(depth, '}') {
+		return
+	}
+	var seen keySet
+	for more := true; more; more = s.next('}') {
+		key := s.name(&seen)
+		if s.err != nil {
+			return
+		}
+		value(nameOf(s.b[key.Start:key.End]))
+	}
+}
+
 // name steps over a member's name and the colon behind it.
 func (s *scanner) name(seen *keySet) Span {
 	if s.peek() != '"' {
