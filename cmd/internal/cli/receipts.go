@@ -157,6 +157,9 @@ func what(st *receipts.Statement) string {
 }
 
 func result(st *receipts.Statement) string {
+	if reason := st.Text("reason"); st.Kind == receipts.KindRefused && reason != "" {
+		return reason // policy allowed it, something else did not
+	}
 	for _, member := range []string{"status", "effect", "end", "reason"} {
 		if v := st.Text(member); v != "" {
 			return v
