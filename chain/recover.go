@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -109,7 +110,11 @@ func (c *Chain) common() receipts.Common {
 	return receipts.Common{Capture: c.o.Capture, Version: c.o.Version, Time: receipts.Time{Wall: c.o.Now()}}
 }
 
+// erasures tells them in the order of the chain, however they were found.
 func erasures(lost []saltKey) []receipts.Erased {
+	slices.SortFunc(lost, func(a, b saltKey) int {
+		return cmp.Or(cmp.Compare(a.seq, b.seq), cmp.Compare(a.field, b.field))
+	})
 	var out []receipts.Erased
 	for _, k := range lost {
 		out = append(out, receipts.Erased{Seq: k.seq, Field: k.field.String()})
