@@ -75,6 +75,10 @@ type theirs struct {
 	Headers     map[string]scalar //
 	HTTPHeaders map[string]scalar `json:"http_headers"`         // Codex
 	TokenVar    string            `json:"bearer_token_env_var"` // Codex
+	HeaderVars  map[string]string `json:"env_http_headers"`     // Codex: variables by header
+	Request     struct {
+		Headers map[string]scalar
+	} `json:"requestOptions"` // Continue
 	Disabled    bool
 	Enabled     *bool // OpenCode, Codex
 	Description string
@@ -149,17 +153,23 @@ func (t theirs) ours() (e ourEntry, err error) {
 	if e.URL == "" {
 		return e, nil
 	}
-	e.Headers = texts(t.Headers, t.HTTPHeaders)
-	if t.TokenVar != "" {
-		if e.Headers == nil {
-			e.Headers = map[string]string{}
-		}
-		e.Headers["Authorization"] = "Bearer ${" + t.TokenVar + "}"
-	}
+	e.Headers = texts(t.Headers, t.HTTPHeaders, t.Request.Headers, t.fromVariables())
 	if t.Type == "sse" {
 		e.Type = "sse"
 	}
 	return e, nil
+}
+
+// fromVariables are the headers that are said to be in variables.
+func (t theirs) fromVariables() map[string]scalar {
+	out := map[string]scalar{}
+	for header, name := range t.HeaderVars {
+		out[header] = scalar("${" + name + "}")
+	}
+	if t.TokenVar != "" {
+		out["Authorization"] = scalar("Bearer ${" + t.TokenVar + "}")
+	}
+	return out
 }
 
 // words are the command line, which some write as one list.

@@ -69,6 +69,7 @@ func TestConvert(t *testing.T) {
 		{`{"command":"<c>","env":{"N":1.50,"B":false}}`, `{"command":"<c>","env":{"B":"false","N":"1.50"}}`, ""},
 		{`{"url":"https://a/sse","type":"sse"}`, `{"type":"sse","url":"https://a/sse"}`, ""},
 		{`{"url":"https://a","bearer_token_env_var":"T"}`, `{"url":"https://a","headers":{"Authorization":"Bearer ${T}"}}`, ""},
+		{`{"url":"https://a","env_http_headers":{"X-Key":"K"},"requestOptions":{"headers":{"Y":"1"}}}`, `{"url":"https://a","headers":{"X-Key":"${K}","Y":"1"}}`, ""},
 		{`{"command":"c","enabled":true}`, `{"command":"c"}`, ""},
 		{`{"command":{}}`, "", "its command is neither a text nor a list"},
 		{`{"command":[]}`, "", "its command is neither a text nor a list"},
