@@ -35,6 +35,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET /readyz", s.getReady)
 	mux.Handle("GET /metrics", s.metricsHandler())
 	s.readRoutes(mux)
+	s.pageRoutes(mux)
 	s.formerRoutes(mux)
 	return s.guarded(mux)
 }
