@@ -79,7 +79,7 @@ func (p published) keyProofs(origin string) ([]api.KeyProof, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: key leaf %d: %w", store.ErrDamaged, at.Index, err)
 		}
-		hashes, err := tlog.ProveInclusion(at.Index, p.size, p)
+		hashes, err := p.nodes.ProveInclusion(at.Index, p.size, p)
 		if err != nil {
 			return nil, err
 		}

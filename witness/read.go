@@ -21,6 +21,7 @@ type published struct {
 	store.Reader
 	size       uint64
 	checkpoint []byte
+	nodes      *tlog.NodeCache // of this log; nil: proofs are made from the tiles alone
 }
 
 func (s *Server) read(fn func(published) error) error {
@@ -29,7 +30,7 @@ func (s *Server) read(fn func(published) error) error {
 		if err != nil {
 			return err
 		}
-		return fn(published{Reader: r, size: state.Size, checkpoint: state.Checkpoint})
+		return fn(published{Reader: r, size: state.Size, checkpoint: state.Checkpoint, nodes: s.nodes})
 	})
 }
 
@@ -142,7 +143,7 @@ func prove(p published, index, size uint64) ([]byte, error) {
 	if index >= size {
 		return nil, fmt.Errorf("%w: index %d in a log of size %d", api.ErrNotFound, index, size)
 	}
-	hashes, err := tlog.ProveInclusion(index, size, p)
+	hashes, err := p.nodes.ProveInclusion(index, size, p)
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +164,7 @@ func (s *Server) getConsistency(w http.ResponseWriter, r *http.Request) {
 		if to > p.size {
 			return nil, fmt.Errorf("%w: the log has size %d", api.ErrNotFound, p.size)
 		}
-		hashes, err := tlog.ProveConsistency(from, to, p)
+		hashes, err := p.nodes.ProveConsistency(from, to, p)
 		for _, h := range hashes {
 			b = append(b, h.Base64()+"\n"...)
 		}

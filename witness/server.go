@@ -23,6 +23,7 @@ type Server struct {
 	keys   keys
 	store  store.Store
 	former []formerShard
+	nodes  *tlog.NodeCache // for proofs
 
 	foreign   map[string][]tlog.Vkey // keys of other logs that we cosign, by origin
 	cosigners *cosigners
@@ -92,9 +93,14 @@ func open(o Options) (*Server, error) {
 	return s, nil
 }
 
+// cachedTiles bounds what proofs keep in memory: 16 MiB, the nodes of a
+// quarter million leaves.
+const cachedTiles = 1024
+
 func assemble(o Options, origin string, sh shard, k keys, st store.Store) *Server {
 	s := &Server{
 		o: o, origin: origin, shard: sh, keys: k, store: st,
+		nodes:     tlog.NewNodeCache(cachedTiles),
 		limits:    newLimits(o.RatePerSecond),
 		conflicts: conflicts{of: map[string]*conflictCount{}},
 		workers:   semaphore.NewWeighted(int64(runtime.GOMAXPROCS(0))),

@@ -18,7 +18,7 @@ func NewFrontier(size uint64, r TileReader) (*Frontier, error) {
 		return nil, err
 	}
 	f := &Frontier{size: size}
-	nodes := newNodeReader(size, r)
+	nodes := newNodeReader(size, r, nil)
 	for _, id := range compact.RangeNodes(0, size, nil) {
 		h, err := nodes.read(id)
 		if err != nil {

@@ -32,33 +32,40 @@ func TreeRoot(size uint64, r TileReader) (Hash, error) {
 // ProveInclusion returns the audit path of leaf index in the tree of the
 // given size (RFC 6962 section 2.1.1), from the leaf's sibling upwards.
 func ProveInclusion(index, size uint64, r TileReader) ([]Hash, error) {
-	if err := checkSize(size); err != nil {
+	return proveInclusion(index, newNodeReader(size, r, nil))
+}
+
+func proveInclusion(index uint64, r *nodeReader) ([]Hash, error) {
+	if err := checkSize(r.size); err != nil {
 		return nil, err
 	}
-	nodes, err := proof.Inclusion(index, size)
+	nodes, err := proof.Inclusion(index, r.size)
 	if err != nil {
 		return nil, fmt.Errorf("inclusion proof: %w", err)
 	}
-	return prove(nodes, size, r)
+	return prove(nodes, r)
 }
 
 // ProveConsistency returns the proof that the tree of size m is a prefix of
 // the tree of size n (RFC 6962 section 2.1.2). It is empty when m is 0 or n.
 func ProveConsistency(m, n uint64, r TileReader) ([]Hash, error) {
-	if err := checkSize(n); err != nil {
+	return proveConsistency(m, newNodeReader(n, r, nil))
+}
+
+func proveConsistency(m uint64, r *nodeReader) ([]Hash, error) {
+	if err := checkSize(r.size); err != nil {
 		return nil, err
 	}
-	nodes, err := proof.Consistency(m, n)
+	nodes, err := proof.Consistency(m, r.size)
 	if err != nil {
 		return nil, fmt.Errorf("consistency proof: %w", err)
 	}
-	return prove(nodes, n, r)
+	return prove(nodes, r)
 }
 
 // prove reads the nodes of a proof and joins those that stand for a subtree
 // the tree's size leaves incomplete.
-func prove(nodes proof.Nodes, size uint64, r TileReader) ([]Hash, error) {
-	reader := newNodeReader(size, r)
+func prove(nodes proof.Nodes, reader *nodeReader) ([]Hash, error) {
 	raw := make([][]byte, len(nodes.IDs))
 	for i, id := range nodes.IDs {
 		h, err := reader.read(id)
@@ -84,10 +91,11 @@ type nodeReader struct {
 	size  uint64
 	src   TileReader
 	tiles map[TileID][]byte
+	cache *NodeCache // nil: none
 }
 
-func newNodeReader(size uint64, src TileReader) *nodeReader {
-	return &nodeReader{size: size, src: src, tiles: make(map[TileID][]byte)}
+func newNodeReader(size uint64, src TileReader, cache *NodeCache) *nodeReader {
+	return &nodeReader{size: size, src: src, tiles: make(map[TileID][]byte), cache: cache}
 }
 
 // read returns the root of the perfect subtree id, which must lie inside the
@@ -96,22 +104,43 @@ func (n *nodeReader) read(id compact.NodeID) (Hash, error) {
 	inTile := id.Level % tileHeight
 	first, count := id.Index<<inTile, uint64(1)<<inTile
 	tile := TileID{Level: int(id.Level / tileHeight), Index: first / TileWidth}
-	data, err := n.tile(tile)
+	width := WidthAt(tile, n.size)
+	at := first % TileWidth
+	if uint64(width) < at+count {
+		return Hash{}, fmt.Errorf("node %d of level %d lies outside the tree of size %d", id.Index, id.Level, n.size)
+	}
+	if n.cache != nil {
+		tree, err := n.cached(prefix{tile, width})
+		if err != nil {
+			return Hash{}, err
+		}
+		return tree[inTile][at>>inTile], nil
+	}
+	data, err := n.tile(tile, width)
 	if err != nil {
 		return Hash{}, err
-	}
-	at := first % TileWidth
-	if uint64(len(data)) < (at+count)*HashSize {
-		return Hash{}, fmt.Errorf("node %d of level %d lies outside the tree of size %d", id.Index, id.Level, n.size)
 	}
 	return perfectRoot(data[at*HashSize : (at+count)*HashSize]), nil
 }
 
-func (n *nodeReader) tile(id TileID) ([]byte, error) {
+func (n *nodeReader) cached(p prefix) (tileTree, error) {
+	if tree, ok := n.cache.get(p); ok {
+		return tree, nil
+	}
+	data, err := readTile(n.src, p.id, p.width)
+	if err != nil {
+		return tileTree{}, err
+	}
+	tree := newTileTree(data)
+	n.cache.put(p, tree)
+	return tree, nil
+}
+
+func (n *nodeReader) tile(id TileID, width int) ([]byte, error) {
 	if data, ok := n.tiles[id]; ok {
 		return data, nil
 	}
-	data, err := readTile(n.src, id, WidthAt(id, n.size))
+	data, err := readTile(n.src, id, width)
 	if err != nil {
 		return nil, err
 	}
