@@ -30,6 +30,7 @@ type evidence struct {
 type change struct {
 	what     string
 	was, now [32]byte
+	told     func() // hears that its receipt is durable; nil: nobody does
 }
 
 // missed is what could not be recorded and still has to be told.
@@ -48,10 +49,10 @@ func newEvidence(o Options, config [32]byte) *evidence {
 		heartbeat: o.Heartbeat, notBefore: o.NotBefore, logger: o.Logger,
 	}
 	if p := o.Previous.Config; p != nil && *p != config {
-		e.changes = append(e.changes, change{receipts.ChangedConfig, *p, config})
+		e.changes = append(e.changes, change{what: receipts.ChangedConfig, was: *p, now: config})
 	}
 	if p := o.Previous.Policy; p != nil && *p != e.policy {
-		e.changes = append(e.changes, change{receipts.ChangedPolicy, *p, e.policy})
+		e.changes = append(e.changes, change{what: receipts.ChangedPolicy, was: *p, now: e.policy})
 	}
 	return e
 }
@@ -190,6 +191,9 @@ func (e *evidence) tell(ctx context.Context, s *session) error {
 			e.mu.Unlock()
 			e.putBack(m)
 			return err
+		}
+		if c.told != nil {
+			c.told()
 		}
 	}
 	if m.from.IsZero() {

@@ -90,6 +90,11 @@ type Options struct {
 	Needs        bool          // a search says which tool provides a required argument
 	SkillFolders []string      // where SKILL.md files are looked for
 
+	// Learnt hears, from a goroutine of its own and soon after definitions came
+	// or changed, that what Hints, Seen and Catalogues give can be kept. It is
+	// not called once Serve has returned; nil: nobody hears.
+	Learnt func(*Router)
+
 	Version string
 	Now     func() time.Time // nil: time.Now
 	Logger  *slog.Logger     // nil: silent

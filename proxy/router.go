@@ -37,6 +37,7 @@ type Router struct {
 	tools    json.RawMessage // the answer to tools/list, the same for a whole run
 	evidence *evidence       // nil: off
 	news     atomic.Uint64   // how often a backend said that something changed
+	fresh    chan struct{}   // room for one: definitions changed
 	view     atomic.Pointer[view]
 	sessions sync.Map // *front.Session → *session
 
@@ -58,7 +59,7 @@ func New(o Options) (*Router, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Router{o: o, file: file, evidence: newEvidence(o, digest)}
+	r := &Router{o: o, file: file, evidence: newEvidence(o, digest), fresh: make(chan struct{}, 1)}
 	if !o.Unchecked {
 		r.checks = args.NewChecker(o.CheckLimit)
 	}
@@ -88,6 +89,7 @@ func (r *Router) newServer(c config.Server) *server {
 		s.changed = r.evidence.changed
 		if was, known := r.o.Previous.Catalogues[c.Name]; known {
 			s.digest = &was
+			s.told.Store(&was)
 		}
 	}
 	return s
@@ -119,6 +121,13 @@ func (r *Router) Serve(ctx context.Context, f *front.Server, in io.Reader, out i
 	defer stop()
 	r.startAll(running)
 	defer r.closeAll(running)
+	if r.o.Learnt != nil {
+		var learning sync.WaitGroup
+		until, enough := context.WithCancel(running)
+		learning.Go(func() { r.learn(until) })
+		defer learning.Wait()
+		defer enough()
+	}
 	return f.ServeStdio(ctx, in, out)
 }
 

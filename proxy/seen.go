@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -8,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"toolguardian/proxy/backend"
@@ -90,6 +92,31 @@ func lastSeen(s config.Server, seen Seen) *catalogue.Tools {
 		raw[i] = json.RawMessage(t)
 	}
 	return catalogue.ReadTools(s.Name, raw)
+}
+
+// settling is how long definitions that came or changed are waited with before
+// they are kept: others mostly come along, and one may change all the time.
+const settling = 2 * time.Second
+
+// learn says that there is something new to keep.
+func (r *Router) learn(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.fresh:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(settling):
+		}
+		select {
+		case <-r.fresh:
+		default:
+		}
+		r.o.Learnt(r)
+	}
 }
 
 // stale says of which servers only the last run's tools are shown: of one, or

@@ -109,3 +109,41 @@ func TestSeenIsBounded(t *testing.T) {
 		t.Errorf("%d bytes of %s are kept", size, names)
 	}
 }
+
+// What a server shows can be kept soon, not only at the end, and a change only
+// once it was told.
+func TestLearnt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(&diary{}, echoTool)
+		o := memories(map[string]*memory{"s": m})
+		o.Evidence, o.Recorder = EvidenceOn, newRecorder(t, &diary{})
+		var learnt []string
+		o.Learnt = func(r *Router) {
+			d := r.Catalogues()["s"]
+			learnt = append(learnt, strings.Join(r.Seen()["s"].Tools, " "))
+			if want := definitionsDigest("s", []json.RawMessage{[]byte(echoTool)}); d != want {
+				t.Errorf("an untold change is kept: %x", d)
+			}
+		}
+		r := newRouter(t, o)
+		c := connect(t, r, latest)
+		time.Sleep(settling)
+		synctest.Wait()
+		if len(learnt) != 1 || learnt[0] != echoTool {
+			t.Fatalf("learnt %q", learnt)
+		}
+		m.tools = []json.RawMessage{[]byte(sayTool)}
+		m.changed()
+		time.Sleep(settling)
+		synctest.Wait()
+		if len(learnt) != 2 || learnt[1] != sayTool {
+			t.Errorf("learnt %q", learnt)
+		}
+		if err := c.close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.Catalogues()["s"]; got != definitionsDigest("s", m.tools) {
+			t.Errorf("kept %x after the change was told", got)
+		}
+	})
+}

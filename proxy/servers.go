@@ -28,6 +28,8 @@ type server struct {
 	last    *catalogue.Tools // of the last run; nil: not known
 	changed func(change)     // hears of definitions that differ; nil: nobody asks
 
+	told atomic.Pointer[[32]byte] // digest, as far as receipts tell of it
+
 	mu     sync.Mutex
 	seen   uint64 // the news that tools reflects
 	tools  *catalogue.Tools
@@ -54,7 +56,9 @@ func (s *server) compare(raw []json.RawMessage) {
 	}
 	now := definitionsDigest(s.Name, raw)
 	if s.digest != nil && *s.digest != now {
-		s.changed(change{receipts.ChangedCatalogue, *s.digest, now})
+		s.changed(change{receipts.ChangedCatalogue, *s.digest, now, func() { s.told.Store(&now) }})
+	} else {
+		s.told.CompareAndSwap(nil, &now)
 	}
 	s.digest = &now
 }
@@ -77,18 +81,17 @@ func definitionsDigest(name string, raw []json.RawMessage) [32]byte {
 }
 
 // Catalogues are the digests of the servers' definitions as they were last
-// seen, by server. The caller keeps them for the next run's Options.Previous.
+// seen, by server: a change only once its receipt is durable, so that no crash
+// loses it. The caller keeps them for the next run's Options.Previous.
 func (r *Router) Catalogues() map[string][32]byte {
 	out := map[string][32]byte{}
 	for _, s := range r.servers {
 		if s.b != nil {
 			s.read()
 		}
-		s.mu.Lock()
-		if s.digest != nil {
-			out[s.Name] = *s.digest
+		if told := s.told.Load(); told != nil {
+			out[s.Name] = *told
 		}
-		s.mu.Unlock()
 	}
 	return out
 }
@@ -146,6 +149,10 @@ func (r *Router) startAll(ctx context.Context) {
 		changed := func(*backend.Backend) {
 			s.news.Add(1)
 			r.news.Add(1)
+			select {
+			case r.fresh <- struct{}{}:
+			default:
+			}
 		}
 		s.b = r.o.Start(ctx, r.spec(s.Server), backend.Options{
 			Client:      backend.ClientInfo{Name: "tool-guardian", Version: r.o.Version},

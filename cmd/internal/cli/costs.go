@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 	"sync"
 
 	"toolguardian/proxy"
@@ -68,6 +69,9 @@ func (p *priced) keep(ctx context.Context, s *journal.State, r *proxy.Router) er
 	}
 	if len(c.Servers) == 0 {
 		return nil // a run without servers says nothing of what is avoided
+	}
+	if old, known := journal.Get[costs](s, costsMember); known && reflect.DeepEqual(old, c) {
+		return nil
 	}
 	return journal.Update(s, costsMember, func(costs) costs { return c })
 }

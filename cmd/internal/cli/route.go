@@ -82,6 +82,12 @@ func without(err, cause error) error {
 func (a *app) serve(ctx context.Context, o proxy.Options, state *journal.State) error {
 	var p priced
 	p.watch(&o)
+	remember := func(r *proxy.Router) {
+		if err := errors.Join(keep(state, r), p.keep(ctx, state, r)); err != nil {
+			a.say("tool-guardian: what the servers showed is not remembered: %v", err)
+		}
+	}
+	o.Learnt = remember
 	r, err := proxy.New(o)
 	if err != nil {
 		return err
@@ -98,9 +104,7 @@ func (a *app) serve(ctx context.Context, o proxy.Options, state *journal.State) 
 		return err
 	}
 	err = r.Serve(ctx, f, a.In, a.Out)
-	if kept := errors.Join(keep(state, r), p.keep(ctx, state, r)); kept != nil {
-		a.say("tool-guardian: what the servers showed is not remembered: %v", kept)
-	}
+	remember(r)
 	return err
 }
 
