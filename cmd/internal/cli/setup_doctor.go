@@ -26,7 +26,7 @@ func (a *app) setupDoctor() *cobra.Command {
 	var o routeOptions
 	var noStart bool
 	c := &cobra.Command{
-		Use: "doctor [NAME…]", Short: "Check the configuration and every server, with what to do about each problem",
+		Use: "doctor [NAME…]", Short: "Check the configuration and every server, with what to do about each problem", Args: cobra.ArbitraryArgs,
 		Long: "Check the configuration file, the .env, each server's command and variables, start every server,\n" +
 			"and print a fix: line for what is wrong. Notes on what differs from other versions follow.",
 		RunE: func(c *cobra.Command, names []string) error { return a.doctor(c.Context(), o, names, !noStart) },
