@@ -62,9 +62,15 @@ func TestCalls(t *testing.T) {
 
 func TestWitness(t *testing.T) {
 	dir := t.TempDir()
-	r, err := bench.Witness(t.Context(), bench.WitnessOptions{Dir: dir, Turns: 1, Heads: 1})
+	r, err := bench.Witness(t.Context(), bench.WitnessOptions{Dir: dir, Turns: 1, Heads: 1, Origins: 20, Load: time.Second, Open: 1000, Proofs: 100})
 	if err != nil {
 		t.Fatal(err)
+	}
+	checkFigure(t, "load", r.Load, r.Origins)
+	checkFigure(t, "recent proofs", r.Log.Recent, 1)
+	checkFigure(t, "any proofs", r.Log.Anywhere, 1)
+	if r.Log.Leaves != 1000 || r.Log.OpenedIn <= 0 {
+		t.Errorf("the log: %+v", r.Log)
 	}
 	checkFigure(t, "many", r.Many, r.Writers)
 	checkFigure(t, "one", r.One, 1)
@@ -74,7 +80,7 @@ func TestWitness(t *testing.T) {
 	checkFigure(t, "sign", r.Sign, 1)
 	checkFigure(t, "verify", r.Verify, 1)
 	checkFigure(t, "sign and verify", r.Pairs, 1)
-	checkReport(t, dir, r, r.Aims, 2)
+	checkReport(t, dir, r, r.Aims, 5)
 }
 
 func TestVerify(t *testing.T) {
@@ -123,7 +129,7 @@ func checkReport[R bench.Report](t *testing.T, dir string, r R, aims []bench.Aim
 }
 
 func TestCommandPrintsJSON(t *testing.T) {
-	cmd := exec.Command(self(t), "bench", "witness", "--json", "--dir", t.TempDir(), "--turns", "1", "--heads", "1")
+	cmd := exec.Command(self(t), "bench", "witness", "--json", "--dir", t.TempDir(), "--turns", "1", "--heads", "1", "--origins", "0", "--open", "0")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)

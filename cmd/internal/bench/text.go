@@ -66,6 +66,15 @@ func (r WitnessReport) WriteText(w io.Writer) error {
 	p.figure("in process, writers: 1", r.One)
 	p.figure(fmt.Sprintf("over HTTP, writers: %d", r.Writers), r.HTTP)
 	p.figure("over HTTP, writers: 1", r.HTTPOne)
+	if r.Origins > 0 {
+		p.figure(fmt.Sprintf("over HTTP, origins with a head a second: %d", r.Origins), r.Load)
+	}
+	if r.Log.Leaves > 0 {
+		p.line("")
+		p.heads(fmt.Sprintf("proofs by the handler in a log of %d heads, which opened in %.1f ms", r.Log.Leaves, r.Log.OpenedIn/1e3))
+		p.figure("of the newest 100,000", r.Log.Recent)
+		p.figure("of any", r.Log.Anywhere)
+	}
 	p.line("")
 	p.heads("beside them")
 	p.figure("4 KiB made durable", r.Flush)

@@ -72,6 +72,10 @@ func (a *app) benchWitness() *cobra.Command {
 	c.Flags().StringVar(&o.Dir, "dir", "", "where the temporary folder is made: measure the disk that matters")
 	c.Flags().IntVar(&o.Turns, "turns", 8, "turns of each measurement")
 	c.Flags().IntVar(&o.Heads, "heads", 50, "heads of each writer in a turn")
+	c.Flags().IntVar(&o.Origins, "origins", 2000, "origins that send a head a second each, over HTTP (0: none)")
+	c.Flags().DurationVar(&o.Load, "load", 10*time.Second, "how long they do, at most 20s")
+	c.Flags().IntVar(&o.Open, "open", 200_000, "heads of the log that is opened, and that proofs are made from (0: none)")
+	c.Flags().IntVar(&o.Proofs, "proofs", 100_000, "how many")
 	return c
 }
 
