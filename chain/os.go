@@ -64,7 +64,7 @@ func (f osFile) Info() (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	return Info{Size: info.Size(), Mode: info.Mode(), Gone: isGone(info)}, nil
+	return Info{Size: info.Size(), Mode: info.Mode(), Gone: isGone(f.Name(), info)}, nil
 }
 
 func (f osFile) Sync() error            { return syncFile(f.File) }

@@ -24,9 +24,14 @@ func isNoSpace(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-func isGone(info fs.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && st.Nlink == 0
+// isGone also finds a file that was moved aside or has another name still: what
+// is written to it then is not in the chain that others read.
+func isGone(name string, info fs.FileInfo) bool {
+	now, err := os.Lstat(name)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return !os.SameFile(now, info)
 }
 
 // withFD runs call on the descriptor, which stays open meanwhile, and again

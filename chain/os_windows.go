@@ -25,7 +25,7 @@ func isNoSpace(err error) bool {
 }
 
 // isGone: an open file cannot be removed here.
-func isGone(fs.FileInfo) bool { return false }
+func isGone(string, fs.FileInfo) bool { return false }
 
 // lockAt lies far beyond the file's bytes: here a lock also bars reading.
 func lockAt() *windows.Overlapped { return &windows.Overlapped{OffsetHigh: 1 << 20} }
