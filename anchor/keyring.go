@@ -3,6 +3,7 @@ package anchor
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"toolguardian/chain/tlog"
 	"toolguardian/witness/api"
@@ -157,7 +158,7 @@ func (v *verdict) pins(ring keyring) {
 	if n := len(ring.keys); n > 0 && v.rep.Key == nil {
 		v.rep.Key = &KeyStatus{Key: ring.keys[n-1].key.String()}
 	}
-	held := true
+	held := !slices.ContainsFunc(v.trust.ChainKeys, func(k tlog.Vkey) bool { return k.Name != ring.origin })
 	pins := v.trust.chainPins(ring.origin)
 	for _, pin := range pins {
 		if ring.holds(pin) {
@@ -167,8 +168,8 @@ func (v *verdict) pins(ring keyring) {
 		held = false
 	}
 	switch {
-	case v.trust.pinsChain() && !held, len(v.trust.ChainKeys) > 0 && len(pins) == 0:
-		v.find(Finding{Reason: Absent, Axis: AxisKey, Detail: "the pinned chain key is none of the keys of " + ring.origin,
+	case v.trust.pinsChain() && !held:
+		v.find(Finding{Reason: Absent, Axis: AxisKey, Detail: "a pinned chain key is none of the keys of " + ring.origin,
 			Next: "check which chain the key was given for"})
 	case v.trust.Origin != "" && ring.operator:
 		v.find(Finding{Reason: Unpinned, Axis: AxisKey, Detail: "an operator of the witness rotated the key: the origin alone does not pin the new one", Next: "pin it with --chain-key"})

@@ -220,6 +220,17 @@ func TestNoPathBetweenCheckpoints(t *testing.T) {
 	}
 }
 
+// With several pins all must hold: a key of another chain among them does not
+// go unsaid.
+func TestOnePinOfAnotherChain(t *testing.T) {
+	w, other := newWorld(t), newWorld(t)
+	trust := w.trust()
+	trust.ChainKeys = append(trust.ChainKeys, other.trust().ChainKeys...)
+	if r := verifyDir(t, w.dir, w.rig.snapshot(w.origin, 0), trust); r.Exit != 1 || !strings.Contains(reasons(r), "ABSENT") {
+		t.Error(text(r))
+	}
+}
+
 // forkedLog is the answer of a witness that signed two roots for one size.
 func forkedLog(t testing.TB, w *world) *anchor.Snapshot {
 	t.Helper()
