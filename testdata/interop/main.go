@@ -14,6 +14,11 @@
 // prints the lines "url URL" and "vkey VKEY" once it listens, then serves as a
 // witness for that chain until SIGTERM, SIGINT or the end of that time, and
 // exits 0.
+//
+//	interop bench [--witness EXE] [--dir DIR] [--turns N] [--turn DURATION]
+//
+// appends to tessera's POSIX driver and to our witness in turns, at 1 and 64
+// writers, and prints what each takes a second.
 package main
 
 import (
@@ -35,13 +40,15 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("want: interop log|witness FLAGS")
+		return fmt.Errorf("want: interop log|witness|bench FLAGS")
 	}
 	switch args[0] {
 	case "log":
 		return checkLog(ctx, args[1:])
 	case "witness":
 		return serveWitness(ctx, args[1:])
+	case "bench":
+		return benchLogs(ctx, args[1:])
 	}
-	return fmt.Errorf("%q is neither log nor witness", args[0])
+	return fmt.Errorf("%q is none of log, witness and bench", args[0])
 }

@@ -29,17 +29,18 @@ func newWriter(n int) (*writer, error) {
 		return nil, err
 	}
 	w := &writer{vkey: s.Vkey().String()}
-	tiles := memoryTiles{}
+	tiles, edge := memoryTiles{}, &tlog.Edge{}
 	for size := range uint64(n) {
 		leaf := tlog.LeafHash(fmt.Appendf(nil, "%s line %d", origin, size))
-		changed, root, err := tlog.Grow(size, []tlog.Hash{leaf}, tiles)
+		changed, next, err := edge.Grow([]tlog.Hash{leaf})
 		if err != nil {
 			return nil, err
 		}
 		for id, b := range changed {
 			tiles[id] = b
 		}
-		body, err := addBody(s, size, tlog.Checkpoint{Origin: origin, Size: size + 1, Root: root}, tiles)
+		edge = next
+		body, err := addBody(s, size, tlog.Checkpoint{Origin: origin, Size: size + 1, Root: edge.Root()}, tiles)
 		if err != nil {
 			return nil, err
 		}

@@ -23,6 +23,7 @@ type serveFlags struct {
 	logs      string
 	every     time.Duration
 	audit     time.Duration
+	rate      float64
 	tsa       []string
 	quorum    int
 
@@ -59,6 +60,7 @@ func (a *app) witnessServe() *cobra.Command {
 	flags.StringArrayVar(&f.cosignLogs, "cosign-log", nil, "VKEY of another log whose checkpoints are cosigned and recorded, not logged; repeats")
 	flags.DurationVar(&f.audit, "audit-every", 24*time.Hour, "how often the whole log is checked against itself; 0: never")
 	flags.StringVar(&f.readToken, "read-token-file", "", "a file with the token that readers must send; none: reading is open")
+	flags.Float64Var(&f.rate, "rate", 0, "heads and events a second that one origin may send; 0: 20, negative: any number")
 	flags.StringVar(&f.logs, "log", "text", "the log on stderr: text or json")
 	f.listenOptions.flags(c)
 	return c
@@ -71,7 +73,7 @@ func (a *app) serveOptions(f serveFlags) (o witness.Options, err error) {
 		return o, err
 	}
 	began := a.Now()
-	o = witness.Options{Dir: f.data, Engine: bolt.OpenDir, HeadFile: f.headFile, StampEvery: f.every, TimeQuorum: f.quorum,
+	o = witness.Options{Dir: f.data, Engine: bolt.OpenDir, HeadFile: f.headFile, StampEvery: f.every, TimeQuorum: f.quorum, RatePerSecond: f.rate,
 		AuditEvery: f.audit, Now: a.Now, Mono: func() time.Duration { return time.Since(began) }, Logger: logger}
 	if f.audit == 0 {
 		o.AuditEvery = -1
