@@ -148,9 +148,9 @@ func TestPagePlotFindsSilenceAmongMany(t *testing.T) {
 	s.busy = s.enrolled()
 	s.heads(s.busy, 1)
 	s.tell(s.busy, api.StateOpen)
-	s.heads(s.busy, 333)
+	s.heads(s.busy, 120)
 	s.clock.pass(7 * time.Minute)
-	s.heads(s.busy, 444)
+	s.heads(s.busy, 200)
 	body := s.body(pathOf(s.busy))
 	wants(t, "the plot", body, "heads shown, not all")
 	if n := strings.Count(body, `<rect class="silent"`); n != 1 {

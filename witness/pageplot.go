@@ -59,6 +59,11 @@ func (pl plot) Listed() []gap {
 	return list
 }
 
+// Quiet says whether there is a silence, or a gap that was told of.
+func (pl plot) Quiet(silent bool) bool {
+	return slices.ContainsFunc(pl.Gaps, func(g gap) bool { return g.Silent == silent })
+}
+
 func (p published) plot(rec *originRecord, c chainRow, now time.Time) (*plot, error) {
 	points, sampled, err := p.sampleHeads(rec)
 	if err != nil || len(points) == 0 {
