@@ -243,7 +243,7 @@ func TestHeadOfNobody(t *testing.T) {
 		}
 	}
 	sum := sha256.Sum256([]byte(a.origin()))
-	for _, path := range []string{"/", "/checkpoint/", "/x/checkpoint", "/" + strings.ToUpper(hex.EncodeToString(sum[:])) + "/checkpoint"} {
+	for _, path := range []string{"/checkpoint/", "/x/checkpoint", "/" + strings.ToUpper(hex.EncodeToString(sum[:])) + "/checkpoint"} {
 		if w := r.get(path); w.Code != 404 {
 			t.Errorf("%s: status %d, want 404", path, w.Code)
 		}

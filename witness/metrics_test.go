@@ -124,6 +124,12 @@ func TestReadToken(t *testing.T) {
 			t.Errorf("GET %s with the token: %d, cache %q", path, w.Code, w.Header().Get("Cache-Control"))
 		}
 	}
+	if _, _, err := r.client.Head(context.Background(), a.origin()); err == nil {
+		t.Error("a client without the token reads")
+	}
+	if _, _, err := r.client.WithReadToken("a-secret-word").Head(context.Background(), a.origin()); err != nil {
+		t.Errorf("a client with the token: %v", err)
+	}
 	for _, path := range []string{"/healthz", "/readyz"} {
 		if w := get(path, ""); w.Code != http.StatusOK {
 			t.Errorf("GET %s: %d", path, w.Code)

@@ -28,8 +28,9 @@ const maxBundle = tlog.TileWidth * (MaxLeaf + 2)
 // Client speaks to one witness. It is safe for concurrent use and keeps no
 // state; it verifies nothing, that is its caller's part.
 type Client struct {
-	base string
-	http *http.Client
+	base  string
+	http  *http.Client
+	token string // that readers show; empty: none
 }
 
 // New is a client of the witness at url. With a nil client the default one is
@@ -39,6 +40,14 @@ func New(url string, client *http.Client) *Client {
 		client = http.DefaultClient
 	}
 	return &Client{base: strings.TrimSuffix(url, "/"), http: client}
+}
+
+// WithReadToken is a client that shows token when it reads, for a witness whose
+// log is not open to everybody. What it writes goes without.
+func (c *Client) WithReadToken(token string) *Client {
+	d := *c
+	d.token = token
+	return &d
 }
 
 // AddResult is what a witness answered to a head.
@@ -240,6 +249,9 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte, most 
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, nil, err
+	}
+	if c.token != "" && method == http.MethodGet {
+		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {

@@ -225,7 +225,7 @@ func (r WitnessReport) aims() []Aim {
 	}
 	if r.Log.Leaves > 0 {
 		aims = append(aims,
-			atMost(fmt.Sprintf("opening a log of %d heads", r.Log.Leaves), float64(r.Log.OpenedIn), 1e6, "µs"),
+			atMost(fmt.Sprintf("opening a log of %d heads", r.Log.Leaves), float64(r.Log.OpenedIn)/1e3, 1000, "ms"),
 			atLeast("proofs/s of recent leaves", r.Log.Recent.PerSecond, 50_000, "/s"))
 	}
 	return aims
