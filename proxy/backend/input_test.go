@@ -29,12 +29,12 @@ func pipe(t *testing.T) (*input, *os.File) {
 func TestGivenUpLineIsFinished(t *testing.T) {
 	in, r := pipe(t)
 	line := strings.Repeat("a", 1<<20) + "\n"
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if begun, err := in.write(ctx, []byte(line)); !begun || !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("begun %v, %v", begun, err)
 	}
-	again, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	again, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if begun, err := in.write(again, []byte("never\n")); begun || !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("while another writes: begun %v, %v", begun, err)

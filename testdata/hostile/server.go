@@ -65,6 +65,10 @@ func (s *server) receive(line []byte) {
 		s.reply(m, result(string(m.Params.Arguments)))
 		return
 	}
+	if m.Method == "notifications/initialized" {
+		s.handle(m) // what it sends stands before the answers to later requests
+		return
+	}
 	go s.handle(m)
 }
 
