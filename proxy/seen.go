@@ -94,6 +94,23 @@ func lastSeen(s config.Server, seen Seen) *catalogue.Tools {
 	return catalogue.ReadTools(s.Name, raw)
 }
 
+// Prices are what the definitions of each server that came up cost a model, in
+// tokens by the estimate of catalogue.Price.
+func (r *Router) Prices() map[string]int {
+	out := map[string]int{}
+	for _, s := range r.servers {
+		if s.b == nil || len(s.b.Tools()) == 0 {
+			continue
+		}
+		var raw []json.RawMessage
+		for t := range s.read().All() {
+			raw = append(raw, t.Raw)
+		}
+		out[s.Name] = catalogue.Price(raw)
+	}
+	return out
+}
+
 // settling is how long definitions that came or changed are waited with before
 // they are kept: others mostly come along, and one may change all the time.
 const settling = 2 * time.Second

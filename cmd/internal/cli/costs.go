@@ -2,12 +2,9 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"reflect"
-	"sync"
 
 	"toolguardian/proxy"
-	"toolguardian/proxy/backend"
 	"toolguardian/proxy/catalogue"
 	"toolguardian/proxy/journal"
 	"toolguardian/proxy/wire"
@@ -31,26 +28,9 @@ func (c costs) total() (sum int) {
 	return sum
 }
 
-// priced watches which backends a router starts, to price their tools at its end.
-type priced struct {
-	mu      sync.Mutex
-	started map[string]proxy.Backend // under mu
-}
-
-// watch has the router's backends go through p.
-func (p *priced) watch(o *proxy.Options) {
-	p.started = map[string]proxy.Backend{}
-	o.Start = func(ctx context.Context, s backend.Spec, bo backend.Options) proxy.Backend {
-		b := backend.Start(ctx, s, bo)
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.started[s.Name] = b
-		return b
-	}
-}
-
-// keep leaves the costs for usage. Servers that did not come up cost nothing.
-func (p *priced) keep(ctx context.Context, s *journal.State, r *proxy.Router) error {
+// keepCosts leaves the costs for usage. Servers that did not come up cost
+// nothing.
+func keepCosts(ctx context.Context, s *journal.State, r *proxy.Router) error {
 	list, err := r.ListTools(ctx, nil)
 	if err != nil {
 		return err
@@ -59,14 +39,7 @@ func (p *priced) keep(ctx context.Context, s *journal.State, r *proxy.Router) er
 	if err != nil {
 		return err
 	}
-	c := costs{Servers: map[string]int{}, Router: catalogue.Price(own)}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for name, b := range p.started {
-		if raw := b.Tools(); len(raw) > 0 {
-			c.Servers[name] = price(name, raw)
-		}
-	}
+	c := costs{Servers: r.Prices(), Router: catalogue.Price(own)}
 	if len(c.Servers) == 0 {
 		return nil // a run without servers says nothing of what is avoided
 	}
@@ -74,13 +47,4 @@ func (p *priced) keep(ctx context.Context, s *journal.State, r *proxy.Router) er
 		return nil
 	}
 	return journal.Update(s, costsMember, func(costs) costs { return c })
-}
-
-// price is the cost of what a catalogue shows of raw definitions.
-func price(name string, raw []json.RawMessage) int {
-	var good []json.RawMessage
-	for t := range catalogue.ReadTools(name, raw).All() {
-		good = append(good, t.Raw)
-	}
-	return catalogue.Price(good)
 }

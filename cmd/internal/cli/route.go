@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"runtime/debug"
 
 	"toolguardian/policy"
 	"toolguardian/proxy"
@@ -80,14 +81,16 @@ func without(err, cause error) error {
 }
 
 func (a *app) serve(ctx context.Context, o proxy.Options, state *journal.State) error {
-	var p priced
-	p.watch(&o)
 	remember := func(r *proxy.Router) {
-		if err := errors.Join(keep(state, r), p.keep(ctx, state, r)); err != nil {
+		if err := errors.Join(keep(state, r), keepCosts(ctx, state, r)); err != nil {
 			a.say("tool-guardian: what the servers showed is not remembered: %v", err)
 		}
 	}
-	o.Learnt = remember
+	o.Learnt = func(r *proxy.Router) {
+		debug.FreeOSMemory() // reading definitions takes several times what they need,
+		remember(r)
+		debug.FreeOSMemory() // and so does writing them
+	}
 	r, err := proxy.New(o)
 	if err != nil {
 		return err
