@@ -146,7 +146,7 @@ func TestKillNine(t *testing.T) {
 		for _, w := range writers {
 			wg.Go(func() { w.run(t, v.client) })
 		}
-		<-time.After(rand.N(60 * time.Millisecond)) // the moment of the kill
+		<-time.After(rand.N(120 * time.Millisecond)) // the moment of the kill
 		v.kill(t)
 		wg.Wait()
 	}
