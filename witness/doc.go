@@ -33,6 +33,11 @@
 // of ours over what the log does not hold, the server signs nothing more, now
 // or after a restart (ErrMisbehaved).
 //
+// The web page (GET /) tells people the same from one snapshot: the log, its
+// time, every chain with its state, a chain's heads over time, a leaf, a search
+// by hash. It needs no script, loads nothing and proves nothing; it links to
+// what does.
+//
 // In a crash a batch is there with its checkpoint or not at all, and nobody was
 // told. A full disk fails the batch, and reading goes on. When a commit's
 // outcome is unknown, nothing more is signed and Run returns ErrFatal: the

@@ -155,14 +155,15 @@ func (s *Server) chainRows(p published, now time.Time, stamped uint64) (rows []c
 
 func (o *overview) list(rows []chainRow, q url.Values) (err error) {
 	o.Filter = cmp.Or(q.Get("show"), "all")
-	keep, ok := filters()[o.Filter]
+	parts := filters()
+	keep, ok := parts[o.Filter]
 	if !ok {
 		return fmt.Errorf("%w: no such part of the list", api.ErrNotFound)
 	}
 	o.Counts = map[string]int{}
 	var shown []chainRow
 	for _, c := range rows {
-		o.count(c)
+		o.count(c, parts)
 		if keep(c) {
 			shown = append(shown, c)
 		}
@@ -174,8 +175,8 @@ func (o *overview) list(rows []chainRow, q url.Values) (err error) {
 	return err
 }
 
-func (o *overview) count(c chainRow) {
-	for name, in := range filters() {
+func (o *overview) count(c chainRow, parts map[string]func(chainRow) bool) {
+	for name, in := range parts {
 		if in(c) {
 			o.Counts[name]++
 		}
