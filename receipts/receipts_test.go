@@ -256,7 +256,7 @@ func TestNewID(t *testing.T) {
 	if sec, nsec := u.Time().UnixTime(); time.Unix(sec, nsec).UnixMilli() != testTime.UnixMilli() {
 		t.Errorf("id holds %v, want %v", time.Unix(sec, nsec), testTime)
 	}
-	if NewID(testTime) == NewID(testTime) {
+	if a, b := NewID(testTime), NewID(testTime); a == b {
 		t.Error("two ids are equal")
 	}
 }

@@ -42,6 +42,7 @@ func sdkMain() int {
 		return nil, nil, ctx.Err()
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "steps"}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
+		//lint:ignore SA1019 servers of today still log, and the router passes it on
 		r.Session.Log(ctx, &mcp.LoggingMessageParams{Level: "info", Data: "working"})
 		r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: 1})
 		return &mcp.CallToolResult{}, nil, nil
