@@ -52,6 +52,15 @@ func (v *verdict) headPolicy(n tlog.Note, cp tlog.Checkpoint, source string) boo
 		v.find(Finding{Reason: Absent, Axis: AxisWitness, Index: at(cp.Size), Detail: fmt.Sprintf("%s: the quorum of the chain policy is not met: %d cosigned", source, len(res.Cosigned))})
 		return false
 	}
+	switch {
+	case len(res.Cosigned) > 0:
+	case v.flat:
+		v.alone++
+	default:
+		v.find(Finding{Reason: Unprotected, Axis: AxisWitness, Index: at(cp.Size), Detail: source + ": the chain policy asks for no cosignature and none by its witnesses is here: the chain vouches for itself",
+			Next: "name the witness and a quorum in the policy"})
+		return false
+	}
 	for _, c := range res.Cosigned {
 		v.cosigned(c.Key, c.Time, cp.Size)
 	}

@@ -112,6 +112,10 @@ type verdict struct {
 	// broken: a line is altered, missing, twice or malformed, which explains
 	// any root that differs.
 	broken bool
+	// flat: the heads are from a file that the auditor kept; alone of them
+	// carry no cosignature that a policy names.
+	flat  bool
+	alone int
 }
 
 func newVerdict(target, against string, t Trust) *verdict {

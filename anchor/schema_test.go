@@ -131,6 +131,15 @@ func TestPartOfChain(t *testing.T) {
 	if r := verify(w.dir, 3, 5); r.Exit != 0 {
 		t.Error(text(r))
 	}
+	if r := verify(w.dir, 3, w.covered-1); r.Exit != 0 {
+		t.Error(text(r))
+	}
+	for _, first := range []uint64{3, w.covered} { // the tail, when it is asked about
+		r := verify(w.dir, first, w.covered)
+		if r.Exit != 2 || reasons(r) != "UNPROTECTED" || *r.Reasons[0].Index != w.covered || *r.Reasons[0].To != w.covered {
+			t.Error(text(r))
+		}
+	}
 	late := w.copyWith(t, func(l [][]byte) []byte { l[w.covered+2] = flipped(l[w.covered+2]); return joined(l) })
 	if r := verify(late, 3, 5); r.Exit != 0 || len(r.Outside) != 1 {
 		t.Error(text(r))
@@ -157,6 +166,44 @@ func verifyPart(t testing.TB, dir string, w *world, from, to uint64) anchor.Repo
 	}
 	defer rd.Close()
 	return anchor.Verify(anchor.Source{Target: dir, Chain: rd, Witness: w.snapshot, From: &from, To: &to}, w.trust())
+}
+
+// A checkpoint that the chain alone signed shows nothing to a stranger, under
+// whatever policy.
+func TestPolicyThatAsksForNobody(t *testing.T) {
+	w := newWorld(t)
+	tr := w.trust()
+	tr.ChainPolicy = policy(t, "log "+w.key.String()+"\nquorum none\n")
+	rd, err := chain.OpenReader(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rd.Close()
+	own := signNote(t, w, rootAt(t, w, w.size))
+	r := anchor.Verify(anchor.Source{Target: w.dir, Chain: rd, Checkpoint: own}, tr)
+	if r.Exit != 2 || r.Witnessed != 0 || reasons(r) != "UNPROTECTED" {
+		t.Error(text(r))
+	}
+}
+
+// rootAt is the chain's own checkpoint at a size.
+func rootAt(t testing.TB, w *world, size uint64) tlog.Checkpoint {
+	t.Helper()
+	rd, err := chain.OpenReader(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rd.Close()
+	var tree tlog.Frontier
+	for line, err := range rd.Lines(0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tree.Size() < size {
+			tree.Append(tlog.LeafHash(line.Bytes))
+		}
+	}
+	return tlog.Checkpoint{Origin: w.origin, Size: tree.Size(), Root: tree.Root()}
 }
 
 // A report on an anchor file with many heads stays a report.

@@ -3,6 +3,7 @@ package anchor
 import (
 	"fmt"
 	"iter"
+	"slices"
 
 	"toolguardian/chain"
 	"toolguardian/chain/tlog"
@@ -191,6 +192,7 @@ func (v *verdict) chainAgainst(s Source, j *lineJudge, heads []witnessedHead, ri
 	if len(ring.keys) > 0 || j.next > 0 {
 		v.pins(ring)
 	}
+	good = slices.DeleteFunc(good, func(h witnessedHead) bool { return h.checkpoint.Size == 0 }) // covers nothing
 	v.lengths(s, j, good)
 	matched := v.roots(j, good)
 	v.tooOld(s.consults())
@@ -214,11 +216,13 @@ func (v *verdict) keptHeads(s Source, heads []witnessedHead, ring keyring) []wit
 	if s.Flat != nil && v.trust.ChainPolicy == nil {
 		good = v.flatHolds(own, ring)
 	} else {
+		v.flat = s.Flat != nil
 		for _, h := range own {
 			if v.head(h.note, h.checkpoint, ring, h.source) {
 				good = append(good, h)
 			}
 		}
+		v.keptAlone(v.alone)
 	}
 	if len(good) > 0 {
 		v.unchecked(AxisWitness, "that these heads lie in a public log: only their signatures were judged")
@@ -257,10 +261,15 @@ func (v *verdict) flatHolds(heads []witnessedHead, ring keyring) []witnessedHead
 	}
 	v.checked(AxisSignatures, "anchor file: %d heads signed by the chain's key", len(good))
 	v.checked(AxisWitness, "anchor file: %d of %d heads cosigned by a pinned witness", len(good)-alone, len(good))
-	if alone > 0 {
-		v.unchecked(AxisWitness, "%d heads of the anchor file carry no cosignature by a pinned witness: they are worth what the keeping of the file is worth", alone)
-	}
+	v.keptAlone(alone)
 	return good
+}
+
+// keptAlone tells of heads that nobody but the chain and the keeper vouch for.
+func (v *verdict) keptAlone(n int) {
+	if n > 0 {
+		v.unchecked(AxisWitness, "%d heads of the anchor file carry no cosignature by a pinned witness: they are worth what the keeping of the file is worth", n)
+	}
 }
 
 // forked looks for two roots of one size, both signed by the chain.
