@@ -45,7 +45,7 @@ type Options struct {
 	// notBefore of receipts.
 	Roots *x509.CertPool
 
-	HTTP   *http.Client     // default http.DefaultClient
+	HTTP   *http.Client     // default http.DefaultClient; follows no redirects
 	Now    func() time.Time // default time.Now
 	Logger *slog.Logger     // default none
 }
@@ -72,9 +72,6 @@ func (o Options) checked() (Options, error) {
 		if *d.at == 0 {
 			*d.at = d.value
 		}
-	}
-	if o.HTTP == nil {
-		o.HTTP = http.DefaultClient
 	}
 	if o.Now == nil {
 		o.Now = time.Now

@@ -51,13 +51,9 @@ func newCosigners(o Options) *cosigners {
 	if c.policy == nil {
 		return c
 	}
-	client := o.CosignHTTP
-	if client == nil {
-		client = http.DefaultClient
-	}
 	for _, w := range c.policy.Witnesses() {
 		if w.URL != "" {
-			c.all = append(c.all, &cosigner{PolicyWitness: w, client: api.New(w.URL, client)})
+			c.all = append(c.all, &cosigner{PolicyWitness: w, client: api.New(w.URL, o.CosignHTTP)})
 		}
 	}
 	return c

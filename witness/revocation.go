@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"toolguardian/witness/api"
 )
 
 const (
@@ -39,10 +41,7 @@ type keptList struct {
 
 // NewRevocationLists makes an empty set; nil stands for the default client.
 func NewRevocationLists(client *http.Client, now func() time.Time, logger *slog.Logger) *RevocationLists {
-	if client == nil {
-		client = http.DefaultClient
-	}
-	return &RevocationLists{http: client, now: now, logger: logger, kept: map[string]keptList{}}
+	return &RevocationLists{http: api.Unredirected(client), now: now, logger: logger, kept: map[string]keptList{}}
 }
 
 // Of gives the lists that speak for a chain, signer first and root last.

@@ -297,6 +297,26 @@ func TestBadTimeBodies(t *testing.T) {
 	}
 }
 
+// A witness does not send its clients to somebody else.
+func TestClientFollowsNoRedirect(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another host was asked") }))
+	defer elsewhere.Close()
+	for _, status := range []int{http.StatusFound, http.StatusTemporaryRedirect} {
+		web := httptest.NewServer(http.RedirectHandler(elsewhere.URL+"/there", status))
+		for name, client := range map[string]*http.Client{"default": nil, "its own": web.Client()} {
+			c, ctx := New(web.URL, client), context.Background()
+			_, err := c.Checkpoint(ctx)
+			_, addErr := c.AddCheckpoint(ctx, 0, nil, []byte("x"))
+			for _, err := range []error{err, addErr} {
+				if err == nil || !strings.Contains(err.Error(), elsewhere.URL+"/there") {
+					t.Errorf("%d, %s client: %v", status, name, err)
+				}
+			}
+		}
+		web.Close()
+	}
+}
+
 // A hostile witness: whatever it answers, the client gives an error.
 func TestClientAgainstHostileAnswers(t *testing.T) {
 	answers := []struct {

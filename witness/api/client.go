@@ -34,12 +34,26 @@ type Client struct {
 }
 
 // New is a client of the witness at url. With a nil client the default one is
-// used; deadlines come from the contexts.
+// used; deadlines come from the contexts. It follows no redirects.
 func New(url string, client *http.Client) *Client {
+	return &Client{base: strings.TrimSuffix(url, "/"), http: Unredirected(client)}
+}
+
+// Unredirected is client, nil standing for the default one, made to refuse
+// redirects unless it has a rule of its own: who answers at one address does
+// not choose what else is asked.
+func Unredirected(client *http.Client) *http.Client {
 	if client == nil {
 		client = http.DefaultClient
 	}
-	return &Client{base: strings.TrimSuffix(url, "/"), http: client}
+	if client.CheckRedirect != nil {
+		return client
+	}
+	c := *client
+	c.CheckRedirect = func(to *http.Request, _ []*http.Request) error {
+		return fmt.Errorf("it points elsewhere, to %.200s: give that address, if you trust it", to.URL.Redacted())
+	}
+	return &c
 }
 
 // WithReadToken is a client that shows token when it reads, for a witness whose
