@@ -23,7 +23,10 @@ func (s *Server) contradicted(ctx context.Context, a admitted, refusal error) {
 	if !errors.As(refusal, &conflict) && !errors.Is(refusal, api.ErrUnprocessable) {
 		return
 	}
-	found, err := s.findFork(a)
+	found, known, err := s.findFork(a)
+	if known {
+		return // sent again, its answer was lost
+	}
 	if err == nil && found {
 		_, err = submit(ctx, s.seq, func(b *batch) (accepted[uint64], error) { return s.accuse(b, a) })
 		if err == nil {
@@ -38,14 +41,18 @@ func (s *Server) contradicted(ctx context.Context, a admitted, refusal error) {
 }
 
 // findFork reads a snapshot, so that conflicts that are none of a fork's take
-// no place in the sequencer.
-func (s *Server) findFork(a admitted) (found bool, err error) {
+// no place in the sequencer. Known is a head that is recorded as it stands.
+func (s *Server) findFork(a admitted) (found, known bool, err error) {
 	err = s.rehearse(func(b *batch) error {
+		same, err := b.recordedHead(a.head.Origin, a.head.Size)
+		if known = err == nil && same != nil && same.Head == a.head; known || err != nil {
+			return err
+		}
 		other, _, err := b.contradiction(a)
 		found = other != nil
 		return err
 	})
-	return found, err
+	return found, known, err
 }
 
 // contradiction gives the recorded head that a contradicts, and the path that
