@@ -5,6 +5,7 @@ package backend_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -193,7 +194,7 @@ func TestFailedStarts(t *testing.T) {
 		spec backend.Spec
 		want []string
 	}{
-		{"missing command", missing, []string{"no-such-command-anywhere", "not found in PATH", `add "envPass": ["TOKEN"]`}},
+		{"missing command", missing, []string{"no-such-command-anywhere", "was not found in PATH (", `add "envPass": ["TOKEN"]`}},
 		{"missing folder", folder, []string{"gone", `correct "cwd"`}},
 		{"exit", script("start\nstderr Error: GITHUB_TOKEN is not set\nexit 3"), []string{"exit code 3", "GITHUB_TOKEN is not set"}},
 		{"silent", quiet, []string{"initialize", "not up within 500ms", "waiting for a licence server"}},
@@ -209,6 +210,9 @@ func TestFailedStarts(t *testing.T) {
 			defer cancel()
 			err := b.Ready(ctx)
 			callError(t, err, backend.ErrDown, false)
+			if path := os.Getenv("PATH"); strings.Contains(err.Error(), path) {
+				t.Errorf("the whole PATH is told: %v", err)
+			}
 			for _, part := range c.want {
 				if !strings.Contains(err.Error(), part) {
 					t.Errorf("%q lacks %q", err, part)

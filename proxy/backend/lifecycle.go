@@ -161,6 +161,9 @@ func (b *Backend) reread(s *session) {
 	ctx, cancel := context.WithTimeoutCause(b.ctx, b.spec.CallTimeout, ErrTimeout)
 	defer cancel()
 	list, err := readTools(ctx, s)
+	if err != nil && b.ctx.Err() != nil {
+		return // closing: nobody asks for these tools any more
+	}
 	if err != nil {
 		b.opt.Logger.Warn("the changed tools could not be read", "server", b.spec.Name, "err", err)
 		return

@@ -39,8 +39,8 @@ func lookPath(command, dir string, env []string) (string, error) {
 	if strings.ContainsRune(command, filepath.Separator) {
 		return absolute(command, dir), checkExecutable(absolute(command, dir))
 	}
-	path := getenv(env, "PATH")
-	for _, folder := range filepath.SplitList(path) {
+	folders := filepath.SplitList(getenv(env, "PATH"))
+	for _, folder := range folders {
 		if folder == "" {
 			continue
 		}
@@ -49,7 +49,7 @@ func lookPath(command, dir string, env []string) (string, error) {
 			return full, nil
 		}
 	}
-	return "", fmt.Errorf("command %q was not found in PATH (%s); install it or write its full path", command, path)
+	return "", fmt.Errorf("command %q was not found in PATH (%d folders); install it or write its full path", command, len(folders))
 }
 
 func absolute(path, dir string) string {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 )
 
 // State is a backend's, in the words a model reads.
@@ -164,7 +165,7 @@ func (c *Catalogue) Find(server string) error {
 }
 
 func (c *Catalogue) noSuchServer(server, tool string) error {
-	m := &Missing{text: fmt.Sprintf("there is no server %q", server), Next: "use one of the server names above."}
+	m := &Missing{text: fmt.Sprintf("there is no server %q", asked(server)), Next: "use one of the server names above."}
 	if server == "" {
 		m.text = "server is missing"
 	}
@@ -176,6 +177,20 @@ func (c *Catalogue) noSuchServer(server, tool string) error {
 		m.Next = fmt.Sprintf("use server %s, tool %s.", at[0].Server, at[0].Name)
 	}
 	return m
+}
+
+// asked is a name as it was asked for, cut as in receipts: whoever sent it
+// knows the rest.
+func asked(name string) string {
+	const most = 128
+	if len(name) <= most {
+		return name
+	}
+	end := most
+	for end > most-utf8.UTFMax && !utf8.RuneStart(name[end]) {
+		end--
+	}
+	return name[:end] + "…"
 }
 
 func (c *Catalogue) serverNames() string {
@@ -209,7 +224,7 @@ func (c *Catalogue) noSuchTool(l *listing, tool string) error {
 		names[i] = t.Name
 	}
 	m := &Missing{
-		text: fmt.Sprintf("server %s has no tool %q", l.Name, tool),
+		text: fmt.Sprintf("server %s has no tool %q", l.Name, asked(tool)),
 		Next: "use list_capabilities with server " + l.Name + " to see its tools.",
 	}
 	if tool == "" {

@@ -141,6 +141,19 @@ func TestHiddenToolsAreNowhere(t *testing.T) {
 	}
 }
 
+// Whoever asks for a name of megabytes is not sent it back.
+func TestLongNamesAreCut(t *testing.T) {
+	c := New([]Server{files()}, Options{})
+	long := strings.Repeat("é", 5<<20/2)
+	for what, err := range map[string]error{"server": c.Find(long), "tool": second(c.FindTool("files", long)), "server of a tool": second(c.FindTool(long, "x"))} {
+		if err == nil || len(err.Error()) > 512 || !strings.Contains(err.Error(), `"`+strings.Repeat("é", 64)+`…"`) {
+			t.Errorf("%s: %.600v", what, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
 func TestDefinitionIsKeptAsItCame(t *testing.T) {
 	raw := `{ "name" : "x\u002fy", "inputSchema":{"definitions":{"a":{}},"$ref":"#/definitions/a"}, "n":1.0 }`
 	tools := ReadTools("s", raws(raw))
