@@ -62,7 +62,7 @@ func (v *verdict) narrow(w window, matched uint64) {
 	case len(v.rep.Outside) > 0 && matched < last:
 		v.find(Finding{Reason: Unprotected, Axis: AxisWitness, Index: at(max(first, min(matched, last-1))), To: at(last - 1),
 			Detail: "what is wrong elsewhere keeps the tree from being compared: nothing shows that these receipts are the witnessed ones"})
-	case v.rep.Witnessed > 0 && v.rep.Witnessed < last: // with no head that holds, that was said already
+	case v.rep.Witnessed > 0 && v.rep.Witnessed < last && !v.failed(): // with no head that holds, that was said already
 		v.find(Finding{Reason: Unprotected, Axis: AxisWitness, Index: at(max(first, v.rep.Witnessed)), To: at(last - 1),
 			Detail: fmt.Sprintf("receipts %s were asked about, the last witnessed head covers %d: nothing but the files vouches for the rest", w.text(), v.rep.Witnessed),
 			Next:   "verify again after the next head, or ask about receipts below it"})
