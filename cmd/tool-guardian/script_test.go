@@ -42,6 +42,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("PATH", e.Getenv("PATH")+string(os.PathListSeparator)+filepath.Dir(hostile))
+			e.Setenv("GORACE", os.Getenv("GORACE")) // how long a process of a -race build lingers
 			return setup(e)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
